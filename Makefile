@@ -7,15 +7,16 @@ SWIFT_SOURCES = Package.swift Sources Tests Plugins Command Examples \
 # library is not built twice. SwiftPM must not cache the build manifest there, because it would take that
 # of one package for that of the other. An index for editors takes an eighth of the time of a build.
 SCRATCH = .build
-SHARED = --scratch-path $(SCRATCH) --disable-build-manifest-caching --disable-index-store
+SHARED = --scratch-path $(SCRATCH) --disable-build-manifest-caching --disable-index-store --disable-xctest
 COMMAND = --package-path Command $(SHARED)
 # What is released has HTTP, which takes as long to build as all the rest; what is built for a first look
 # has not.
 HTTP = --traits HTTP
 RELEASED = $(SCRATCH)/release
 
-.PHONY: all setup setup-tests build command install demo test check check-style check-http check-command \
-	check-processes check-generator check-readme check-chat check-feed check-mutants protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
+.PHONY: all setup setup-tests build command install demo test check check-style check-http check-openssl \
+	check-command check-processes check-generator check-readme check-chat check-feed check-mutants protocols \
+	docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-http bench-tls bench-build bench-check clean
 
 all: build
@@ -52,9 +53,9 @@ demo: build
 	@.build/debug/longlink demo
 
 # Warnings are errors only in checks: the warnings of a newer compiler must not break users' builds.
-test check-http check-command check-processes check-readme check-chat check-feed docs: \
+test check-http check-openssl check-command check-processes check-readme check-chat check-feed docs: \
 	export LONGLINK_WARNINGS_AS_ERRORS = 1
-TEST = $(SWIFT) test $(SHARED) --skip-build --disable-xctest
+TEST = $(SWIFT) test $(SHARED) --skip-build
 
 # All tests of the library, except those of HTTP.
 test: setup-tests
@@ -80,16 +81,20 @@ check-http: setup-tests
 	$(SWIFT) build $(SHARED) $(HTTP) --build-tests
 	$(TEST) $(HTTP) --filter '^LongLinkHTTPTests[.]'
 
+# The tests of TLS with a newer OpenSSL than the system's, which is fetched. FILTER selects tests.
+check-openssl: setup-tests
+	SWIFT="$(SWIFT)" Scripts/openssl.sh $(FILTER)
+
 # The tests of the command. Those that judge how processes behave in real time run one by one in a step of
 # their own.
 PROCESSES = '^LongLinkCommandTests[.](AttackTests|AttackedClientTests|FreezeTests|HandshakeAttackTests|PacketLossTests|RelayTests|SoakTests|StreamAttackTests|UploadAttackTests|UploadKillTests)/'
 check-command: setup-tests
 	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
-	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest --skip $(PROCESSES)
+	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --skip $(PROCESSES)
 
 check-processes: setup-tests
 	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
-	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest --no-parallel --filter $(PROCESSES)
+	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --no-parallel --filter $(PROCESSES)
 
 # Generates C and Swift from the project's own .proto files.
 protocols: setup
@@ -109,13 +114,13 @@ check-readme: setup-tests
 CHAT = --package-path Examples/Chat $(SHARED)
 check-chat: setup-tests
 	$(SWIFT) build $(CHAT) --build-tests
-	$(SWIFT) test $(CHAT) --skip-build --disable-xctest
+	$(SWIFT) test $(CHAT) --skip-build
 
 # The same; it uses HTTP, as the unit tests do, so that the library is not built again.
 FEED = --package-path Examples/Feed $(SHARED)
 check-feed: setup-tests
 	$(SWIFT) build $(FEED) --build-tests
-	$(SWIFT) test $(FEED) --skip-build --disable-xctest
+	$(SWIFT) test $(FEED) --skip-build
 
 # The documentation of each library, in .build/docs. A warning or a broken link fails.
 docs: setup-tests
@@ -159,7 +164,7 @@ simulate: command
 attacks: setup-tests command
 	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
 	LONGLINK_BINARY=$(CURDIR)/.build/longlink LONGLINK_ATTACK_SECONDS=2 \
-		$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest --filter 'AttackTests|AttackedClientTests'
+		$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --filter 'AttackTests|AttackedClientTests'
 
 # Puts one deliberate bug after another into a copy of the sources: each must be caught.
 mutants: setup-tests

@@ -58,9 +58,9 @@ let package = Package(
 )
 END
 
-build=(--package-path "$package" --scratch-path "$scratch" --disable-index-store)
+build=(--package-path "$package" --scratch-path "$scratch" --disable-index-store --disable-xctest)
 "$swift" build "${build[@]}" --build-tests
-"$swift" test "${build[@]}" --skip-build --disable-xctest
+"$swift" test "${build[@]}" --skip-build
 programs=$("$swift" build "${build[@]}" --show-bin-path)
 
 output=$(mktemp)

@@ -48,6 +48,8 @@ look() {
   # For the test vectors, a peer in another language, and a third implementation of messages.
   need python3 'brew install python3' python3 --version
   need python3-protobuf 'pip install protobuf' Scripts/python.sh --version
+  # It fetches a newer OpenSSL.
+  need python3-pip 'brew install python3' python3 -m pip --version
   # A client and a server of TLS that nobody here wrote.
   need openssl 'brew install openssl@3' openssl version
   # To test the dissector.

@@ -20,6 +20,10 @@
 // The largest key: RSA with 8,192 bits.
 #define LARGEST_KEY 1152
 
+// The type of a message with certificates that are compressed (RFC 8879). OpenSSL has it from 3.2 on,
+// and reads it only if it was offered, which `set_common` prevents.
+#define COMPRESSED_CERTIFICATE 25
+
 // The rest of some bytes that are read from their front.
 struct rest {
   const uint8_t *bytes;
@@ -147,6 +151,18 @@ static bool has_usable_key(struct rest bytes) {
   return take_sequence(&signed_part, &key) && is_usable_key(key);
 }
 
+bool cll_has_few_names(const uint8_t *bytes, size_t length) {
+  struct rest message = {bytes, length}, list, name;
+  size_t left = MOST_PARTS_OF_CLIENT;
+  // Let OpenSSL say what is wrong with the frame of the list.
+  if (!take_vector(&message, 2, &list)) return true;
+  while (list.length > 0) {
+    if (!take_vector(&list, 2, &name)) return true;
+    if (!count_parts(name, 0, &left)) return false;
+  }
+  return true;
+}
+
 static enum cll_chain_problem judge(const cll_tls_engine *engine, struct rest message) {
   bool is_server = engine->context->options.is_server;
   bool is_new = SSL_version(engine->ssl) >= TLS1_3_VERSION;
@@ -171,8 +187,15 @@ void cll_message_came(int is_written, int version, int type, const void *bytes, 
   (void)unused;
   const uint8_t *message = bytes;
   if (is_written || type != SSL3_RT_HANDSHAKE || length < SSL3_HM_HEADER_LENGTH + 4) return;
-  if (message[0] != SSL3_MT_CERTIFICATE) return;
   cll_tls_engine *engine = cll_engine_of(ssl);
+  if (message[0] == COMPRESSED_CERTIFICATE) {
+    engine->failure.kind = CLL_FAILURE_CHAIN;
+    engine->failure.code = CLL_CHAIN_COMPRESSED;
+    // As below: an algorithm that does not exist.
+    memset((uint8_t *)bytes + SSL3_HM_HEADER_LENGTH, 0xFF, 2);
+    return;
+  }
+  if (message[0] != SSL3_MT_CERTIFICATE) return;
   enum cll_chain_problem problem = judge(
       engine, (struct rest){message + SSL3_HM_HEADER_LENGTH, length - SSL3_HM_HEADER_LENGTH});
   ERR_clear_error();

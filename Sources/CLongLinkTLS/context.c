@@ -24,6 +24,12 @@ static const char *const groups = "X25519:P-256:P-384";
 // The groups that a client may offer, and the keys that it may send for them.
 #define MOST_GROUPS 64
 #define MOST_SHARES 8
+// The most bytes of a client's wish for the status of certificates, which is never sent.
+#define LARGEST_STATUS 1024
+// SSL_OP_NO_TX_CERTIFICATE_COMPRESSION and SSL_OP_NO_RX_CERTIFICATE_COMPRESSION, which the headers
+// have from OpenSSL 3.2 on; before, these bits mean nothing. Certificates that are compressed would
+// escape what chain.c looks for.
+#define NO_COMPRESSED_CERTIFICATES ((uint64_t)1 << 32 | (uint64_t)1 << 33)
 static const unsigned char protocol[] = "\x0a" CLL_PROTOCOL;
 
 void cll_explain(struct cll_tls_problem *problem, const char *what) {
@@ -58,12 +64,20 @@ static int name_came(SSL *ssl, int *alert, void *unused) {
 }
 
 // Whether a client's hello offers more groups, or keys for them, than OpenSSL compares with its own
-// in reasonable time.
+// in reasonable time, or has more names than it decodes in reasonable memory.
 static bool is_crowded(SSL *ssl) {
   const unsigned char *bytes;
   size_t length;
   if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_supported_groups, &bytes, &length) == 1 &&
       length > 2 + 2 * MOST_GROUPS) {
+    return true;
+  }
+  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_status_request, &bytes, &length) == 1 &&
+      length > LARGEST_STATUS) {
+    return true;
+  }
+  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_certificate_authorities, &bytes, &length) == 1 &&
+      !cll_has_few_names(bytes, length)) {
     return true;
   }
   if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_key_share, &bytes, &length) != 1) return false;
@@ -110,6 +124,7 @@ static int protocols_came(SSL *ssl, const unsigned char **chosen, unsigned char 
 
 static bool set_common(SSL_CTX *ssl, const struct cll_tls_options *options) {
   SSL_CTX_set_security_level(ssl, 2);
+  SSL_CTX_set_options(ssl, NO_COMPRESSED_CERTIFICATES);
   int oldest = options->allows_tls12 ? TLS1_2_VERSION : TLS1_3_VERSION;
   if (SSL_CTX_set_min_proto_version(ssl, oldest) != 1) return false;
   if (SSL_CTX_set_max_proto_version(ssl, 0) != 1) return false;
@@ -326,14 +341,39 @@ void cll_tls_context_set_pins(cll_tls_context *context, bool audits, int64_t end
 
 // --- Identities --------------------------------------------------------------------------------
 
+struct password {
+  // May be null.
+  const char *text;
+  bool was_asked_for;
+};
+
 // Never asks on a terminal.
-static int give_password(char *buffer, int size, int writes, void *password) {
+static int give_password(char *buffer, int size, int writes, void *given) {
   (void)writes;
+  struct password *password = given;
   if (password == NULL) return -1;
-  size_t length = strlen(password);
+  password->was_asked_for = true;
+  if (password->text == NULL) return -1;
+  size_t length = strlen(password->text);
   if (length > (size_t)size) return -1;
-  memcpy(buffer, password, length);
+  memcpy(buffer, password->text, length);
   return (int)length;
+}
+
+// Returns null, with the reason, if there is no key or it cannot be decrypted.
+static EVP_PKEY *read_key(const uint8_t *pem, size_t length, const char *text, const char **what) {
+  struct password password = {text, false};
+  BIO *memory = BIO_new_mem_buf(pem, (int)length);
+  EVP_PKEY *key = PEM_read_bio_PrivateKey(memory, NULL, give_password, &password);
+  BIO_free(memory);
+  if (key != NULL) return key;
+  *what = "no private key could be read";
+  if (!password.was_asked_for) return NULL;
+  *what = text == NULL ? "the key has a password, and none is set"
+                       : "the key has another password than the one that is set";
+  // OpenSSL calls that an interrupted dialogue, or damage.
+  ERR_clear_error();
+  return NULL;
 }
 
 // Reads the certificate and its chain. Returns the certificate, or null.
@@ -402,11 +442,7 @@ int cll_tls_context_add_identity(cll_tls_context *context, const uint8_t *chain,
   X509 *certificate = read_chain(chain, chain_length, rest);
   if (certificate == NULL) goto failed;
   part = CLL_PART_KEY;
-  what = "no private key could be read";
-  BIO *memory = BIO_new_mem_buf(key, (int)key_length);
-  // The password is only read.
-  secret = PEM_read_bio_PrivateKey(memory, NULL, give_password, (void *)(uintptr_t)password);
-  BIO_free(memory);
+  secret = read_key(key, key_length, password, &what);
   if (secret == NULL) goto failed;
   what = "the private key does not belong to the certificate";
   if (X509_check_private_key(certificate, secret) != 1) goto failed;

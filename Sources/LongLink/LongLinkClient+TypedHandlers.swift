@@ -14,7 +14,9 @@ extension LongLinkClient {
     _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
   ) {
     onRequest(method.type, on: placement) { request in
-      try await handler(try request.decoded(as: Request.self), request)
+      let decoded = try request.decoded(as: Request.self)
+      defer { decoded.release() }
+      return try await handler(decoded.message, request)
     }
   }
 

@@ -35,22 +35,14 @@ public import LongLinkCore
 public protocol ProtobufCBody: BodyEncodable, BodyDecodable {
   /// The functions that copy a value to its C message and read it from a body.
   static var layout: ProtobufCLayout<Self> { get }
-
-  /// The most memory in bytes that decoding a body of `byteCount` bytes may take.
-  ///
-  /// Decoding throws `.tooLarge` past it. The default is 64 times the body plus 64 KiB, and beyond
-  /// 64 MiB at most four times the body. A limit is needed because a body may repeat an empty
-  /// message that has two bytes in the body and hundreds in memory. A message counts as its C
-  /// structure, a number of a repeated field as 8 bytes, strings and bytes as their length plus 16.
-  static func decodingMemoryLimit(forBodyOf byteCount: Int) -> Int
 }
 
 extension ProtobufCBody {
-  /// The default limit; see the requirement.
-  @inlinable
-  public static func decodingMemoryLimit(forBodyOf byteCount: Int) -> Int {
-    ProtobufReader.memoryLimit(forBodyOf: byteCount)
-  }
+  /// 67,108,864 (64 MiB).
+  ///
+  /// A limit is needed because a short body can make many values: an empty message takes two bytes
+  /// of a body, and hundreds in memory.
+  public static var decodingMemoryLimit: Int { 67_108_864 }
 
   /// True: the C message has to be filled before libprotobuf-c can compute its size.
   @inlinable public static var isMeasuredByEncoding: Bool { true }
@@ -85,18 +77,32 @@ extension ProtobufCBody {
     }
   }
 
-  /// Reads the body within the memory limit.
+  /// Reads the body within the memory limit of the type; throws like the form with `charging`.
+  @inlinable
+  public init(decoding body: RawSpan) throws(BodyError) {
+    var memory = DecodingMemory(for: Self.self)
+    try self.init(decoding: body, charging: &memory)
+  }
+
+  /// Reads the body, and takes memory as the value grows.
+  ///
+  /// A message counts as twice its size in Swift plus 24 bytes, a number of a repeated field as 16,
+  /// a string or bytes field as 32, and as its length plus 80 unless it is a string of at most 15
+  /// bytes. That is at least what they take in arrays and dictionaries that grow.
   ///
   /// Throws if the body breaks the rules of Protocol Buffers or of its message, is nested deeper
   /// than 100 messages, has a string that is not UTF-8 or contains U+0000, has a singular message
-  /// field twice, or needs more memory than `decodingMemoryLimit(forBodyOf:)` allows.
+  /// field twice, or takes more than `decodingMemoryLimit` or than the server has left.
   @inlinable
-  public init(decoding body: RawSpan) throws(BodyError) {
-    let limit = Self.decodingMemoryLimit(forBodyOf: body.byteCount)
-    // The body outlives this call, and the reader does not.
+  public init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError) {
+    // The body and the memory outlive this call, and the reader does not.
     let bytes = unsafe body.withUnsafeBytes { unsafe $0.assumingMemoryBound(to: UInt8.self) }
-    var reader = unsafe ProtobufReader(bytes, allowance: limit)
-    self = try Self.layout.read(from: &reader)
+    self = try unsafe withUnsafeMutablePointer(to: &memory) { (memory) throws(BodyError) in
+      var reader = unsafe ProtobufReader(bytes, charging: memory)
+      let value = try Self.layout.read(from: &reader)
+      unsafe memory.pointee.end(reader.allowance)
+      return value
+    }
   }
 
   /// Calls `body` with the filled C message, which is valid during the call.

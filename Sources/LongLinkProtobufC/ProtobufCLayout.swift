@@ -178,7 +178,8 @@ extension ProtobufCLayout {
   /// Reads the message at the reader's position.
   @inlinable
   func read(from reader: inout ProtobufReader) throws(BodyError) -> Value {
-    try reader.charge(unsafe parts.pointee.byteCount)
+    // A growing array has room for twice as many elements, and a box or array a header.
+    try reader.charge(2 * MemoryLayout<Value>.stride + 24)
     return try unsafe parts.pointee.read(&reader)
   }
 

@@ -70,7 +70,11 @@ extension LongLinkServer {
   ) {
     setRoute(
       method.type, method, requires: rule, at: SourcePlace(fileID, line),
-      .inline { request in try handler(try request.decoded(as: Request.self), request) })
+      .inline { request in
+        let decoded = try request.decoded(as: Request.self)
+        defer { decoded.release() }
+        return try handler(decoded.message, request)
+      })
   }
 
   /// Sets an asynchronous handler for a method, which gets the decoded request.
@@ -86,7 +90,9 @@ extension LongLinkServer {
     setRoute(
       method.type, method, requires: rule, at: SourcePlace(fileID, line),
       .task(placement) { request in
-        try await handler(try request.decoded(as: Request.self), request)
+        let decoded = try request.decoded(as: Request.self)
+        defer { decoded.release() }
+        return try await handler(decoded.message, request)
       })
   }
 }

@@ -49,7 +49,7 @@ final class ServerConnection {
       label: ("connection", id), share: lane.memory, peer: admission.address,
       group: admission.group,
       readLimits: lane.configuration.readLimits)
-    peer = Peer(id: id, address: link.peer, on: lane.loop)
+    peer = Peer(id: id, address: link.peer, on: lane.loop, decoded: link.decoded)
     responder = Responder(link: link, routes: lane.routes, peer: peer)
     peer.attach(to: self)
     responder.onIdle = { [unowned self] in finishIfDrained() }

@@ -78,11 +78,25 @@ final class ServerLane {
     guard let budget = memory?.budget else { return }
     for connection in connections.values { connection.link.releaseRoom() }
     guard budget.isShort else { return }
-    let heaviest = connections.values.map { (weight: $0.link.memoryWeight, connection: $0) }
-      .sorted { ($0.weight, $0.connection.id) > ($1.weight, $1.connection.id) }
-    for (weight, connection) in heaviest where weight > 0 && !budget.isRelieved {
-      connection.link.evict()
+    for connection in heaviest where !budget.isRelieved { connection.link.evict() }
+  }
+
+  /// The connections that hold anything, those of the greatest weight first.
+  ///
+  /// Connections of one address whose clients make no progress weigh as much as all of them
+  /// together, so that many that hold little do not outlast one that moves much.
+  private var heaviest: [ServerConnection] {
+    var stalled: [SocketAddress.Group: Int] = [:]
+    let weights = connections.values.map { connection in
+      let (amount, isStalled) = connection.link.memoryWeight
+      let group = isStalled ? connection.admission.group : nil
+      if let group { stalled[group, default: 0] += amount }
+      return (connection: connection, amount: amount, group: group)
     }
+    return weights.filter { $0.amount > 0 }
+      .map { (rank: $0.group.flatMap { stalled[$0] } ?? $0.amount, $0.amount, $0.connection) }
+      .sorted { ($0.rank, $0.1, $0.2.id) > ($1.rank, $1.1, $1.2.id) }
+      .map { $0.2 }
   }
 
   /// Lifts the connections' bounds when memory is no longer scarce.

@@ -9,32 +9,61 @@ import LongLinkProtobufC
 import Testing
 
 @Suite struct MemoryTests {
-  /// A tick, whose structure has 40 bytes: more than the limit for a body of two, less than for
-  /// three.
+  /// A message that counts as 40 bytes, of which a text takes 32 more.
   private struct Frugal: ProtobufCBody {
+    var number: UInt64 = 0
     static let layout = unsafe ProtobufCLayout<Frugal>(
       initialize: longlink__demo__tick__init,
       fill: { _, _, _ in },
       read: { reader in
-        while try reader.next() != nil { try reader.skip() }
+        while let field = try reader.next() {
+          if field == 2 { _ = try reader.string() } else { try reader.skip() }
+        }
         return Frugal()
       }
     )
 
-    static func decodingMemoryLimit(forBodyOf byteCount: Int) -> Int { 24 * byteCount }
+    static var decodingMemoryLimit: Int { 72 }
   }
 
+  private static let empties: [UInt8] = [0xba, 0x01, 0x00]
+
   @Test func `a body that would take too much memory is refused`() throws {
-    // Two or three bytes of body make a whole structure each.
-    let empties = [UInt8](repeatingBytes: [0xba, 0x01, 0x00], count: 200_000)
-    #expect(failure(Probe.self, empties)?.code == .tooLarge)
-    let few = [UInt8](repeatingBytes: [0xba, 0x01, 0x00], count: 100)
-    #expect(try Probe(body: few).probes.count == 100)
+    // Three bytes of body make a whole structure each.
+    let empties = [UInt8](repeatingBytes: Self.empties, count: 200_000)
+    #expect(
+      failure(Probe.self, empties)
+        == BodyError(
+          .tooLarge,
+          detail: "decoding takes more than 67108864 bytes (Probe.decodingMemoryLimit)"))
+  }
+
+  @Test func `sparse elements of a wide message are within the limit, also deep inside others`()
+    throws
+  {
+    for count in [100, 20_000] {
+      let few = [UInt8](repeatingBytes: Self.empties, count: count)
+      #expect(try Probe(body: few).probes.count == count)
+    }
+    // 80 messages, each in field 17 of the one around it.
+    var nested: [UInt8] = []
+    for _ in 0..<80 {
+      let length =
+        nested.count < 128
+        ? [UInt8(nested.count)]
+        : [UInt8(nested.count & 127 | 128), UInt8(nested.count >> 7)]
+      nested = [0x8a, 0x01] + length + nested
+    }
+    #expect(try Probe(body: nested).encodedBytes() == nested)
   }
 
   @Test func `a message type may allow less`() {
-    #expect(failure(Frugal.self, bytes("0801"))?.code == .tooLarge)
-    #expect(failure(Frugal.self, bytes("088001")) == nil)
+    #expect(failure(Frugal.self, bytes("0801")) == nil)
+    #expect(failure(Frugal.self, bytes("120161")) == nil)
+    #expect(failure(Frugal.self, bytes("120161120161"))?.code == .tooLarge)
+    // A text that is not in its place takes more.
+    let long = [0x12, 16] + [UInt8](repeating: 97, count: 16)
+    #expect(failure(Frugal.self, long)?.code == .tooLarge)
   }
 
   @Test func `ordinary large bodies are within the limit`() throws {
@@ -45,13 +74,6 @@ import Testing
     #expect(try Probe(body: numbers.encodedBytes()) == numbers)
     let unpacked = Probe(unpacked: [UInt32](repeating: 1, count: 20_000))
     #expect(try Probe(body: unpacked.encodedBytes()) == unpacked)
-  }
-
-  @Test func `the default limit never overflows`() {
-    #expect(Probe.decodingMemoryLimit(forBodyOf: 0) == 65_536)
-    #expect(Probe.decodingMemoryLimit(forBodyOf: 1_000) == 129_536)
-    #expect(Probe.decodingMemoryLimit(forBodyOf: 16 << 20) == 64 << 20)
-    #expect(Probe.decodingMemoryLimit(forBodyOf: .max) == 4 * Int(UInt32.max))
   }
 }
 

@@ -86,6 +86,15 @@ import Testing
     }
   }
 
+  @Test(arguments: [0x0303, 0x0304] as [CInt])
+  func `a client's certificates are few, however they are sent`(
+    version: CInt
+  ) async throws {
+    // A client of OpenSSL 3.2 or later compresses them if the server offers that.
+    let others = (0..<10).flatMap { Certificates.make(nil, ["DNS:a\($0).test"]).certificate }
+    try await Self.expect("too many names", of: others, version: version)
+  }
+
   @Test func `a client's certificates have few parts`() async throws {
     let large = Certificates.make(nil, (0..<500).map { "DNS:a\($0).test" }).certificate
     try await Self.expect("too many names", of: large)
@@ -145,7 +154,7 @@ import Testing
     return [22, 3, 1] + vector([1] + vector(body, 3), 2)
   }
 
-  @Test func `a hello offers few groups, and few keys for them`() async throws {
+  @Test func `a hello offers few groups, and few keys for them, and has few names`() async throws {
     func list(_ bytes: [UInt8]) -> [UInt8] {
       [UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes
     }
@@ -155,8 +164,17 @@ import Testing
     let keys = { (count: Int) in
       Self.hello(51, list((0..<count).flatMap { [0x7F, UInt8($0), 0, 1, 0] }))
     }
+    // An empty name, as the only one of an authority or responder, takes few bytes and much memory.
+    let authorities = { (count: Int) in
+      Self.hello(47, list((0..<count).flatMap { _ in [0, 2, 0x30, 0] }))
+    }
+    let responders = { (count: Int) in
+      Self.hello(5, [1] + list((0..<count).flatMap { _ in [0, 4, 0xA2, 2, 4, 0] }) + [0, 0])
+    }
     for (hello, isCrowded) in [
       (groups(64), false), (groups(65), true), (keys(8), false), (keys(9), true),
+      (authorities(512), false), (authorities(513), true), (responders(169), false),
+      (responders(171), true),
     ] {
       try await Stage.run { loop in
         let stage = Stage(on: loop, try Self.server(), client: RawTLS())

@@ -193,6 +193,18 @@ import Testing
     #expect(outcome?.securityFailure?.code == wrong.code)
   }
 
+  @Test func `a name in the wrong place is named as such`() async throws {
+    for (names, text) in [
+      (["DNS:10.0.0.1"], "names 10.0.0.1 as a DNS name, not as an IP address"),
+      ([], "has only a common name, which is ignored; add 10.0.0.1 to its subject alternative"),
+    ] {
+      let server = TLSServerConfiguration.with(Certificates.make(.server, names))
+      let error = try await failure(try World.Parts(.trusting(), server))
+      #expect(error.securityFailure?.code == .nameMismatch)
+      #expect(error.detail.contains(text), "\(error)")
+    }
+  }
+
   @Test func `a name mismatch tells the names of the certificate`() async throws {
     let server = TLSServerConfiguration.with(
       Certificates.make(.server, ["DNS:other.test", "IP:10.0.0.9"]))

@@ -110,10 +110,15 @@ import Testing
       try await world.client.request(World.echo, [1])
     }
     #expect(answer == [1])
-    for password in [nil, "wrong", ""] {
+    for (password, text) in [
+      (nil, "the key has a password, and none is set"),
+      ("wrong", "the key has another password than the one that is set"),
+      ("", "the key has another password than the one that is set"),
+    ] {
       server.certificates = [TLSIdentity(pair, password: password)]
       let error = #expect(throws: LongLinkError.self) { try ServerSecurity.tls(server) }
       #expect(error?.field == "security.certificates[0].key")
+      #expect(error?.detail.hasSuffix(text) == true, "\(String(describing: error))")
     }
   }
 

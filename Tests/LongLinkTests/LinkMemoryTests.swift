@@ -104,6 +104,19 @@ import Testing
     #expect(station.link.loop.spareQueue.capacity <= 524_288)
   }
 
+  @Test func `the memory of a large message does not stay while a small request runs`() {
+    let station = Station()
+    let large = WireFrame.request(1, serial: 50, [UInt8](repeating: 7, count: 4_000_000))
+    station.turn { station.stream.bring(large.bytes) }
+    for _ in 0..<1_000 where station.received == 0 { station.turn {} }
+    station.answers = false
+    station.turn { station.stream.bring(WireFrame.request(1, serial: 51).bytes) }
+    #expect(station.received == 2 && station.link.requestsRunning == 1)
+    #expect(station.budget.held <= 2 * Connection.requestOverhead)
+    #expect(station.inputCapacity == 0 && station.outputCapacity <= 4_096)
+    #expect(station.link.loop.spareQueue.capacity <= 524_288)
+  }
+
   @Test func `the remaining bytes move to the loop's buffer, and the large buffer to the loop`() {
     var spare = ByteQueue()
     spare.reserveExactly(1_000)
@@ -122,17 +135,20 @@ import Testing
     let loop = EventLoop(driver: driver, name: "weights")
     let (slow, fast) = (Station(driver, loop), Station(driver, loop))
     func unfinished(_ count: Int) -> [UInt8] {
-      Array(WireFrame.request(1, serial: 50, [UInt8](repeating: 7, count: count)).bytes.dropLast())
+      let request = WireFrame.request(1, serial: 50, [UInt8](repeating: 7, count: 65_536))
+      return Array(request.bytes.prefix(count))
     }
-    slow.turn { slow.stream.bring(unfinished(50_000)) }
+    slow.turn { slow.stream.bring(unfinished(35_000)) }
     driver.now = driver.now + 2_000_000_000
-    fast.turn { fast.stream.bring(unfinished(65_536)) }
-    #expect(fast.link.memoryWeight < slow.link.memoryWeight)
+    fast.turn { fast.stream.bring(unfinished(65_500)) }
+    #expect(fast.link.memoryWeight.amount < slow.link.memoryWeight.amount)
+    #expect(slow.link.memoryWeight.isStalled && !fast.link.memoryWeight.isStalled)
+    // Once the slow one goes on, it weighs by its bytes.
     driver.now = driver.now + 2_000_000_000
-    fast.turn { _ = loop.now }
-    #expect(fast.link.memoryWeight > slow.link.memoryWeight)
+    slow.turn { slow.stream.bring([UInt8](repeating: 7, count: 30_000)) }
+    #expect(fast.link.memoryWeight.amount > slow.link.memoryWeight.amount)
     fast.turn { fast.link.close(.heartbeatLost) }
-    #expect(fast.link.memoryWeight == 0)
+    #expect(fast.link.memoryWeight.amount == 0)
   }
 
   @Test func `in a turn that lasts for long each stream is read a little`() {

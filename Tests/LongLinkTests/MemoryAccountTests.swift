@@ -46,25 +46,43 @@ import Testing
 
   @Test func `the weight grows with the time for which memory is held`() {
     var account = MemoryAccount()
-    #expect(account.weight(at: Self.at(50)) == 0)
+    #expect(account.weight(at: Self.at(50)).amount == 0)
     _ = account.change(to: HeldMemory(open: 10_000), at: Self.at(100))
     // Below 0.1 s and above 1 s, the time does not matter.
-    #expect(account.weight(at: Self.at(100)) == 1_000_000)
-    #expect(account.weight(at: Self.at(200)) == 1_000_000)
-    #expect(account.weight(at: Self.at(600)) == 5_000_000)
-    #expect(account.weight(at: Self.at(1_100)) == 10_000_000)
-    #expect(account.weight(at: Self.at(9_000)) == 10_000_000)
+    #expect(account.weight(at: Self.at(100)).amount == 1_000_000)
+    #expect(account.weight(at: Self.at(200)).amount == 1_000_000)
+    #expect(account.weight(at: Self.at(600)).amount == 5_000_000)
+    #expect(account.weight(at: Self.at(1_100)).amount == 10_000_000)
+    #expect(account.weight(at: Self.at(9_000)).amount == 10_000_000)
     // More memory is not held for less time.
     _ = account.change(to: HeldMemory(open: 20_000), at: Self.at(9_000))
-    #expect(account.weight(at: Self.at(9_000)) == 20_000_000)
+    #expect(account.weight(at: Self.at(9_000)).amount == 20_000_000)
   }
 
   @Test func `the time begins again with what is held after little was`() {
     var account = MemoryAccount()
     _ = account.change(to: HeldMemory(open: 10_000), at: Self.at(0))
     _ = account.change(to: HeldMemory(open: 1_000), at: Self.at(2_000))
-    #expect(account.weight(at: Self.at(2_000)) == 1_000_000)
+    #expect(account.weight(at: Self.at(2_000)).amount == 1_000_000)
     _ = account.change(to: HeldMemory(open: 10_000), at: Self.at(3_000))
-    #expect(account.weight(at: Self.at(3_200)) == 2_000_000)
+    #expect(account.weight(at: Self.at(3_200)).amount == 2_000_000)
+  }
+
+  @Test func `what waits for the peer weighs more by the second, until it moves`() {
+    var account = MemoryAccount()
+    func weight(_ time: Int64) -> MemoryAccount.Weight {
+      account.weight(at: Self.at(time), unfinished: 80_000, longest: 60_000_000_000)
+    }
+    _ = account.change(to: HeldMemory(open: 80_000), at: Self.at(0), moved: 80_000)
+    #expect(weight(50).amount == 8_000_000 && !weight(50).isStalled)
+    #expect(weight(30_000).amount == 2_400_000_000 && weight(30_000).isStalled)
+    #expect(weight(90_000).amount == weight(60_000).amount)
+    // Less than an eighth more is no progress.
+    _ = account.change(to: HeldMemory(open: 89_000), at: Self.at(30_000), moved: 89_000)
+    #expect(weight(31_000).amount == 80_000 * 31_000 + 9_000 * 1_000)
+    _ = account.change(to: HeldMemory(open: 93_100), at: Self.at(32_000), moved: 93_100)
+    #expect(!weight(32_100).isStalled)
+    // What handlers hold waits for them: after a second it weighs no more.
+    #expect(account.weight(at: Self.at(90_000), decoded: 1_000).amount == 94_100_000)
   }
 }

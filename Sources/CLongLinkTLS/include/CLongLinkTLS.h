@@ -151,7 +151,7 @@ enum cll_tls_failure_kind {
   CLL_FAILURE_PROTOCOL_NAME,
   // The client's hello is larger than any client's has to be.
   CLL_FAILURE_LARGE_HELLO,
-  // The client's hello offers more groups, or keys for them, than any client's has to.
+  // The client's hello has more groups, keys for them, or names than any client's has to.
   CLL_FAILURE_CROWDED_HELLO,
   // `code`: why the peer's certificates were not decoded, a `cll_chain_problem`.
   CLL_FAILURE_CHAIN,
@@ -165,6 +165,8 @@ enum cll_chain_problem {
   CLL_CHAIN_CROWDED,
   // A key is of a kind, a curve or a size that is not used in TLS.
   CLL_CHAIN_KEY,
+  // They are compressed.
+  CLL_CHAIN_COMPRESSED,
 };
 
 // The most certificates that a peer may send.

@@ -39,6 +39,11 @@ extension Connection {
       outlived: peerRequests.outlivedBytes + peerRequests.outlived * Connection.requestOverhead)
   }
 
+  /// The part of it that waits for the peer: for the rest of messages, or to read output.
+  package var unfinishedBytes: Int {
+    input.count + assemblies.capacity + outbox.heldBytes + streams.partialRoom
+  }
+
   /// The memory of the tables, if they are large.
   ///
   /// A slot for a request includes its slot in the table of handlers.

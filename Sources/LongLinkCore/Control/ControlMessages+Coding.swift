@@ -33,8 +33,7 @@ extension ControlBody {
   package init(decoding body: RawSpan) throws(BodyError) {
     // The body is valid during this call, and the reader does not outlive the call.
     let bytes = unsafe body.withUnsafeBytes { unsafe $0.assumingMemoryBound(to: UInt8.self) }
-    var reader = unsafe ProtobufReader(
-      bytes, allowance: ProtobufReader.memoryLimit(forBodyOf: bytes.count))
+    var reader = unsafe ProtobufReader(control: bytes)
     self = try Self.read(from: &reader)
   }
 }

@@ -90,8 +90,15 @@ extension ProtobufReader {
   /// would exceed its memory limit.
   public mutating func string() throws(BodyError) -> String {
     let text = try unsafe checkedText()
-    try charge(text.count + MemoryLayout<String>.stride)
+    try charge(ProtobufReader.size(of: text.count, inPlace: 15))
     return unsafe String(decoding: text, as: UTF8.self)
+  }
+
+  /// The memory of a string or array of bytes: twice its place, because a growing array of them has
+  /// room for twice as many, and what it allocates if it is not in its place.
+  private static func size(of count: Int, inPlace short: Int) -> Int {
+    let place = 2 * MemoryLayout<String>.stride
+    return count <= short ? place : place + 48 + count
   }
 
   /// Checks a field of type `string` as reading it does, and skips it.
@@ -117,8 +124,7 @@ extension ProtobufReader {
   public mutating func bytes() throws(BodyError) -> [UInt8] {
     try require(WireType.lengthDelimited)
     let range = try lengthDelimited()
-    // As much as for a string.
-    try charge(range.count + MemoryLayout<String>.stride)
+    try charge(ProtobufReader.size(of: range.count, inPlace: 0))
     if range.isEmpty { return [] }
     // The range is inside the body.
     return unsafe [UInt8](UnsafeBufferPointer(start: body + range.lowerBound, count: range.count))
@@ -152,8 +158,8 @@ extension ProtobufReader {
 
   /// Calls `body` to read each value of a repeated field of numbers, booleans or enumerations.
   ///
-  /// They can be packed or not. Throws the errors of `body`, and `.tooLarge` if decoding would
-  /// exceed its memory limit.
+  /// They can be packed or not. Each counts as 16 bytes. Throws the errors of `body`, and
+  /// `.tooLarge` if decoding would exceed its memory limit.
   ///
   /// ```swift
   /// case 3: try reader.each { value.numbers.append(try $0.int32()) }
@@ -161,14 +167,17 @@ extension ProtobufReader {
   @inlinable
   public mutating func each(_ body: (inout ProtobufReader) throws -> Void) throws {
     guard wireType == WireType.lengthDelimited else {
-      try charge(8)
+      try charge(ProtobufReader.numberSize)
       return try body(&self)
     }
     let outerEnd = try enterPacked()
     while position < end {
-      try charge(8)
+      try charge(ProtobufReader.numberSize)
       try body(&self)
     }
     end = outerEnd
   }
+
+  /// The memory of a number in an array, which has room for twice as many as it grows.
+  @inlinable static var numberSize: Int { 16 }
 }

@@ -35,26 +35,36 @@ public struct ProtobufReader: ~Copyable {
   @usableFromInline
   var wireType: UInt8 = 0
   private var depth = 0
-  /// The memory in bytes that the value can still take.
+  /// The memory in bytes that the value can take before more is asked for.
   @usableFromInline
-  var allowance: Int
+  package var allowance: Int
+  /// Where more is asked for. It outlives the reader. Nil if `allowance` is all there is.
+  private let memory: UnsafeMutablePointer<DecodingMemory>?
 
-  /// Makes a reader of a whole body, which must outlive it.
+  /// Makes a reader of a whole control message or block of metadata, which must outlive it.
+  ///
+  /// These have at most 65,536 bytes, so that decoding one takes at most about 4 MiB.
+  package init(control body: UnsafeBufferPointer<UInt8>) {
+    unsafe self.init(body, allowance: body.count * 64 + 65_536, memory: nil)
+  }
+
+  /// Makes a reader of a whole body that takes memory from `memory`. Both must outlive it.
   @usableFromInline
-  package init(_ body: UnsafeBufferPointer<UInt8>, allowance: Int) {
+  package init(
+    _ body: UnsafeBufferPointer<UInt8>, charging memory: UnsafeMutablePointer<DecodingMemory>
+  ) {
+    unsafe self.init(body, allowance: memory.pointee.left, memory: memory)
+  }
+
+  private init(
+    _ body: UnsafeBufferPointer<UInt8>, allowance: Int,
+    memory: UnsafeMutablePointer<DecodingMemory>?
+  ) {
     // An empty body may have no address; this placeholder is never read.
     unsafe self.body = body.baseAddress ?? UnsafePointer(bitPattern: 1)!
     end = body.count
     self.allowance = allowance
-  }
-
-  /// The most memory in bytes that decoding a body of `byteCount` bytes can take, unless its type
-  /// states another limit.
-  @inlinable
-  public static func memoryLimit(forBodyOf byteCount: Int) -> Int {
-    // Lengths on the wire have 32 bits, so nothing here can overflow.
-    let counted = Int(UInt32(clamping: byteCount))
-    return min(counted * 64 + 65_536, max(64 << 20, counted * 4))
+    unsafe self.memory = memory
   }
 
   /// Returns the number of the next field, from 1 to 2^29 - 1; nil at the end of the message.
@@ -176,9 +186,16 @@ extension ProtobufReader {
   @inlinable
   package mutating func charge(_ byteCount: Int) throws(BodyError) {
     allowance -= byteCount
-    if allowance < 0 {
-      throw BodyError(.tooLarge, detail: "decoding needs more memory than is allowed")
+    if allowance < 0 { try askForMore() }
+  }
+
+  @usableFromInline
+  mutating func askForMore() throws(BodyError) {
+    guard let memory = unsafe memory else {
+      throw BodyError(.tooLarge, detail: "decoding takes more memory than a control message may")
     }
+    // It outlives the reader, and nothing else uses it meanwhile.
+    allowance = try unsafe memory.pointee.allowance(after: allowance)
   }
 
   /// Throws if the current field has another wire type.

@@ -27,8 +27,7 @@ package struct ReceivedMetadata: Equatable, Sendable {
   package init(block: RawSpan) throws(BodyError) {
     // The block is valid during this call, and the reader does not outlive the call.
     let bytes = unsafe block.withUnsafeBytes { unsafe $0.assumingMemoryBound(to: UInt8.self) }
-    var reader = unsafe ProtobufReader(
-      bytes, allowance: ProtobufReader.memoryLimit(forBodyOf: bytes.count))
+    var reader = unsafe ProtobufReader(control: bytes)
     self = try Self.read(from: &reader)
     if hasEntries { self.block = [UInt8](decoding: block) }
   }

@@ -35,6 +35,17 @@ public protocol BodyDecodable {
   /// The bytes come from the network and cannot be trusted: any input must result in a value or an
   /// error. Can be called on any thread.
   init(decoding body: RawSpan) throws(BodyError)
+
+  /// Reads the value in the same way, and takes what it needs from `memory` before it allocates it.
+  ///
+  /// Requests, responses, pushes and items are decoded by this function. The default implementation
+  /// takes eight times the bytes of the body, which is an estimate. Implement it for a type whose
+  /// values can take much more.
+  init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError)
+
+  /// The most memory in bytes that decoding one body may take; above zero. Decoding throws
+  /// `tooLarge` beyond it. Default: no limit but those of the body's size and of a server's memory.
+  static var decodingMemoryLimit: Int { get }
 }
 
 /// A type whose values can be written as a body and read from one.

@@ -23,6 +23,12 @@ public struct EmptyBody: BodyEncodable, BodyDecodable, Hashable, Sendable {
 
 /// An array of bytes is sent as the body, unchanged.
 extension [UInt8]: BodyEncodable, BodyDecodable {
+  /// Copies the body, and takes as much as it has bytes.
+  public init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError) {
+    try memory.take(body.byteCount)
+    self.init(decoding: body)
+  }
+
   /// Copies the body.
   public init(decoding body: RawSpan) {
     self = unsafe body.withUnsafeBytes { bytes in

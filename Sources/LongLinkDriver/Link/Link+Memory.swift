@@ -5,7 +5,12 @@ internal import LongLinkTransport
 
 extension Link {
   /// How much the connection is to blame where memory is short.
-  package var memoryWeight: Int { account.weight(at: loop.now) }
+  package var memoryWeight: (amount: Int, isStalled: Bool) {
+    let weight = account.weight(
+      at: loop.now, unfinished: isAlive ? core.unfinishedBytes : 0, decoded: decoded?.bytes ?? 0,
+      longest: core.settings.messageTimeout)
+    return (weight.amount, weight.isStalled)
+  }
 
   /// Reports the memory that the connection now holds to the budget, if any.
   @inline(__always)
@@ -16,7 +21,9 @@ extension Link {
   private func reportMemory(in share: MemoryShare) {
     var held = isAlive ? core.held : HeldMemory(outlived: core.held.outlived)
     if isTransformed, isAlive { held.open += stream.heldBytes ?? 0 }
-    if let more = account.change(to: held, at: loop.now) { share.add(more) }
+    let more = account.change(
+      to: held, at: loop.now, moved: core.counters.bytesReceived &+ core.counters.bytesSent)
+    if let more { share.add(more) }
   }
 
   /// Lowers the connection's bound on unread output while the server's memory is scarce, and lifts
@@ -68,7 +75,10 @@ extension Link {
   }
 
   /// Whether it contributes little to what the server holds.
-  private var isSmall: Bool { hasFewRequests && account.told.open <= Link.smallBytes }
+  private var isSmall: Bool { hasFewRequests && heldBytes <= Link.smallBytes }
+
+  /// What the connection holds, with what its handlers do.
+  private var heldBytes: Int { account.told.open + (decoded?.bytes ?? 0) }
 
   private static let fewRequests = 4
   /// A message of 64 KiB in a buffer that doubled to hold it, and four requests.
@@ -95,10 +105,11 @@ extension Link {
   }
 
   /// Frees the peer's input once it is no longer parsed, because handlers that still run may
-  /// retain the link.
+  /// retain the link, and counts what they hold as theirs.
   func releaseMemory() {
     if !borrowsQueue { core.releaseInput() }
     core.forgetMetadata()
+    decoded?.connectionEnds()
   }
 
   /// Frees the connection's empty buffers.

@@ -94,6 +94,8 @@ package final class Link {
   /// The loop's share of the server's memory budget; nil for a client.
   let share: MemoryShare?
   @safe @exclusivity(unchecked) var account = MemoryAccount()
+  /// What the bodies of its requests take, decoded; nil for a client.
+  package let decoded: DecodedMemory?
   /// Whether reading was held because the peer does not read its responses; frames may wait.
   var isHeld = false
   /// Whether bytes were left in the stream for lack of memory or time.
@@ -122,6 +124,7 @@ package final class Link {
     self.stream = stream
     isTransformed = stream.heldBytes != nil
     self.share = share
+    decoded = share.map { DecodedMemory(in: $0) }
     self.isConnected = isConnected
     peerLog = log
     self.label = label

@@ -11,17 +11,45 @@ struct MemoryAccount {
   private(set) var told = HeldMemory()
   /// When the connection last began to hold anything.
   private var heldSince = LinkInstant(nanoseconds: 0)
+  /// When the peer last made progress: it moved an eighth of what the connection holds.
+  private var movedAt = LinkInstant(nanoseconds: 0)
+  /// The bytes that were read and written until then.
+  private var movedUntilThen: UInt64 = 0
 
-  /// The eviction rank: the connection's bytes in the budget, times how long it has held any,
-  /// clamped to 0.1 to 1 s. Smaller messages that never end rank above a large one that just came.
-  func weight(at now: LinkInstant) -> Int {
-    let time = min(max(now - heldSince, 100_000_000), 1_000_000_000)
-    return told.open * Int(time / 1_000_000)
+  /// What a connection counts as when one is chosen to be evicted.
+  struct Weight {
+    /// Bytes times milliseconds.
+    var amount: Int
+    /// Whether its peer has made no progress for 0.1 s.
+    var isStalled: Bool
   }
 
-  /// What is to be told, for a connection that holds so much by now; nil where it is too little.
+  /// Returns the weight: bytes times time.
+  ///
+  /// For the `unfinished` bytes, which wait for the peer, that is the time since its last progress,
+  /// from 0.1 s to `longest`: small messages that never end come to weigh more than a large one
+  /// that moves. For the others, among them the `decoded`, which wait for handlers, it is how long
+  /// the connection has held any, from 0.1 to 1 s.
+  func weight(
+    at now: LinkInstant, unfinished: Int = 0, decoded: Int = 0, longest: Int64 = 60_000_000_000
+  ) -> Weight {
+    let unfinished = min(unfinished, told.open)
+    let still = max(now - movedAt, MemoryAccount.briefly)
+    let held = min(max(now - heldSince, MemoryAccount.briefly), 1_000_000_000)
+    return Weight(
+      amount: unfinished * Int(min(still, longest) / 1_000_000)
+        + (told.open - unfinished + decoded) * Int(held / 1_000_000),
+      isStalled: unfinished > 0 && still > MemoryAccount.briefly)
+  }
+
+  /// In nanoseconds.
+  private static let briefly: Int64 = 100_000_000
+
+  /// What is to be told, for a connection that holds so much by now and has read and written so
+  /// many bytes; nil where it is too little.
   mutating func change(
-    to held: HeldMemory, at now: @autoclosure () -> LinkInstant
+    to held: HeldMemory, at now: @autoclosure () -> LinkInstant,
+    moved: @autoclosure () -> UInt64 = 0
   ) -> HeldMemory? {
     let more = HeldMemory(
       open: held.open - told.open, room: held.room - told.room,
@@ -30,8 +58,13 @@ struct MemoryAccount {
       abs(more.open) >= Self.grain || abs(more.room) >= Self.grain
         || more.outlived != 0 || held.open == 0 && more.open != 0
     else { return nil }
-    if told.open < Self.grain { heldSince = now() }
+    let moved = moved()
+    let isNew = told.open < Self.grain
+    if isNew { heldSince = now() }
     told = held
+    if isNew || moved &- movedUntilThen >= UInt64(max(Self.grain, held.open / 8)) {
+      (movedAt, movedUntilThen) = (now(), moved)
+    }
     return more
   }
 }

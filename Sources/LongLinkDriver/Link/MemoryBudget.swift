@@ -70,6 +70,13 @@ package final class MemoryBudget: Sendable {
   /// Whether new requests must come from the reserve.
   package var isExhausted: Bool { held > limit }
 
+  /// Whether the decoded part of a body has room. It leaves some for other requests, which would
+  /// otherwise make memory short and get a connection evicted. Little may use the reserve.
+  func hasRoom(for count: Int, isLittle: Bool) -> Bool {
+    if isLittle { return held + count <= limit / 4 * 5 }
+    return open.load(ordering: .relaxed) + count <= openLimit / 6 * 5 && held + count <= limit
+  }
+
   /// Whether the reserve for connections with few requests has room.
   package var hasReserve: Bool { held <= limit / 4 * 5 }
 

@@ -76,14 +76,36 @@ extension Push: Broadcastable {
   package static var plural: String { "pushes" }
 }
 
+extension Push {
+  /// Calls a handler with the decoded push, which counts in the peer's account until it returns.
+  package func withDecoded<Message: PushMessage>(
+    as type: Message.Type, in peer: Peer,
+    _ handler: (Result<Message, LongLinkError>) -> Void
+  ) {
+    let decoded: Decoded<Message>
+    do throws(BodyError) {
+      decoded = try Decoded(type, from: body, in: peer.decoded)
+    } catch {
+      return handler(.failure(undecodable(error)))
+    }
+    handler(.success(decoded.message))
+    decoded.release()
+  }
+
+  fileprivate func undecodable(_ reason: BodyError) -> LongLinkError {
+    LongLinkError(
+      reason.code == .outOfMemory ? .overloaded : .decodingFailed, delivery: .answered,
+      doing: .push(type), detail: "\(reason)")
+  }
+}
+
 extension PushMessage {
   /// Decodes a push of its type; throws `decodingFailed`, delivery `answered`.
   package init(_ push: Push) throws(LongLinkError) {
     do throws(BodyError) {
       self = try Self(copying: push.body)
     } catch {
-      throw LongLinkError(
-        .decodingFailed, delivery: .answered, doing: .push(push.type), detail: "\(error)")
+      throw push.undecodable(error)
     }
   }
 }

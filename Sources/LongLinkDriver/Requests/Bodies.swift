@@ -3,11 +3,20 @@
 package import LongLinkCore
 
 extension BodyDecodable {
-  /// Decodes a message from an array.
+  /// Decodes a message from an array, within the limit of its type.
   package init(copying bytes: [UInt8]) throws(BodyError) {
+    var memory = DecodingMemory(for: Self.self)
+    try self.init(copying: bytes, charging: &memory)
+  }
+
+  /// Decodes a message from an array.
+  package init(
+    copying bytes: [UInt8], charging memory: inout DecodingMemory
+  ) throws(BodyError) {
     self = try unsafe bytes.withUnsafeBufferPointer { (buffer) throws(BodyError) in
       // The span does not outlive the call, so it does not outlive the array's memory.
-      try Self(decoding: unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(buffer)))
+      try Self(
+        decoding: unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(buffer)), charging: &memory)
     }
   }
 }

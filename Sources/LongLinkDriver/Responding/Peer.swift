@@ -85,6 +85,8 @@ public final class Peer: RequestSender {
   @usableFromInline let port: RequestPort
   /// Set once, before anything that the peer sends is acted on.
   private let identity = Mutex<Identity?>(nil)
+  /// What its messages take, decoded; nil on a client.
+  let decoded: DecodedMemory?
 
   /// Who the peer is, and how its connection is secured.
   private final class Identity: Sendable {
@@ -109,7 +111,10 @@ public final class Peer: RequestSender {
     identity.withLock(of: self) { $0 = Identity(principal: principal, security: security) }
   }
 
-  package init(id: UInt64, address: SocketAddress?, on loop: EventLoop) {
+  package init(
+    id: UInt64, address: SocketAddress?, on loop: EventLoop, decoded: DecodedMemory? = nil
+  ) {
+    self.decoded = decoded
     self.id = id
     self.address = address
     self.loop = loop

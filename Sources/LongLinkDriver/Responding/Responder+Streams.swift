@@ -43,7 +43,7 @@ extension Responder {
   func start(_ route: StreamRoute, _ request: InboundRequest) {
     let channel = ItemChannel(
       request.type, route.shape, itemTimeout: route.itemTimeout, serial: request.serial, on: link)
-    let bound = BoundChannel(channel)
+    let bound = BoundChannel(channel, decoded: link.decoded)
     let handler = route.handler
     start(
       { request in try await handler(request, Items(bound), ItemWriter(bound)) }, route.placement,

@@ -65,7 +65,7 @@ package final class Responder: TimerHandler {
     guard link.hasMemory else {
       link.count { $0.refusedForMemory += 1 }
       refuse(
-        arrival, .overloaded, "the server's memory limit is reached",
+        arrival, .overloaded, "the server's memoryLimit is reached",
         retryAfter: Responder.pauseForMemory)
       return
     }
@@ -188,9 +188,7 @@ extension Responder {
         request, rejection.code, rejection.body,
         dialectCode: rejection.dialectCode, retryAfter: rejection.retryAfter)
     case let error as UndecodableRequest:
-      // `isRefused` tells the peer that the handler was not called.
-      link.count { $0.undecodable += 1 }
-      send(request, .malformed, text("\(error.reason)"), isRefused: true)
+      refuse(request, error.reason)
     case let error as BodyError:
       send(request, .malformed, text("\(error)"))
     case let error as LongLinkError
@@ -200,6 +198,9 @@ extension Responder {
     where error.code == .decodingFailed && error.isOf(stream: stream):
       link.count { $0.undecodable += 1 }
       send(request, .malformed, text(error.detail))
+    case let error as LongLinkError where error.code == .overloaded && error.isOf(stream: stream):
+      link.count { $0.refusedForMemory += 1 }
+      send(request, .overloaded, text(error.detail), retryAfter: Responder.pauseForMemory)
     case is CancellationError:
       send(request, .cancelled, text("cancelled"))
     case is HandlerSkipped:
@@ -214,6 +215,27 @@ extension Responder {
         metadata(request.type, request.serial, ["error": "\(PeerText("\(error)"))"]))
       send(request, .failed, text("the handler failed"))
     }
+  }
+
+  /// Refuses a request whose body does not decode, or not within its memory. A client may retry the
+  /// latter if another time can differ.
+  private func refuse(_ request: InboundRequest, _ reason: BodyError) {
+    let code: ResponseCode
+    switch reason.code {
+    case .outOfMemory:
+      link.count { $0.refusedForMemory += 1 }
+      code = .overloaded
+    case .tooLarge:
+      link.count { $0.undecodable += 1 }
+      code = .tooLarge
+    default:
+      link.count { $0.undecodable += 1 }
+      code = .malformed
+    }
+    // `isRefused` tells the peer that the handler was not called.
+    send(
+      request, code, text("\(reason)"), isRefused: true,
+      retryAfter: code == .overloaded ? Responder.pauseForMemory : nil)
   }
 
   func send(
@@ -352,12 +374,13 @@ package struct UndecodableRequest: Error {
 }
 
 extension InboundRequest {
-  /// Decodes the body; a request whose body does not decode is refused with 400.
+  /// Decodes the body, which counts until it is released. A request whose body does not decode is
+  /// refused with 400, and one whose body takes too much memory with 413 or 429.
   package func decoded<Message: BodyDecodable>(
     as type: Message.Type
-  ) throws(UndecodableRequest) -> Message {
+  ) throws(UndecodableRequest) -> Decoded<Message> {
     do throws(BodyError) {
-      return try Message(copying: body)
+      return try Decoded(type, from: body, in: peer.decoded)
     } catch {
       throw UndecodableRequest(error)
     }

@@ -11,7 +11,9 @@ extension ServerStreamingMethod where Request: BodyDecodable, Item: BodyEncodabl
       @escaping @Sendable (Request, InboundRequest, TypedItemWriter<Item>) async throws -> Void
   ) -> StreamRoute.Handler {
     { request, _, writer in
-      try await handle(try request.decoded(as: Request.self), request, TypedItemWriter(writer))
+      let decoded = try request.decoded(as: Request.self)
+      defer { decoded.release() }
+      try await handle(decoded.message, request, TypedItemWriter(writer))
       return EmptyBody()
     }
   }

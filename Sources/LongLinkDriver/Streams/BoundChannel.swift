@@ -6,8 +6,11 @@ internal import LongLinkCore
 /// A channel for code that is not on its loop.
 package struct BoundChannel: Sendable {
   private let bound: LoopBound<ItemChannel>
+  /// Where the items that a server's handler reads are counted, decoded; otherwise nil.
+  let decoded: DecodedMemory?
 
-  package init(_ channel: ItemChannel) {
+  package init(_ channel: ItemChannel, decoded: DecodedMemory? = nil) {
+    self.decoded = decoded
     bound = LoopBound(channel, on: channel.loop)
   }
 

@@ -22,6 +22,9 @@ public struct Items: AsyncSequence, Sendable {
     self.channel = channel
   }
 
+  /// Where decoded items are counted; nil for none.
+  var decoded: DecodedMemory? { channel.decoded }
+
   /// Makes an iterator. All iterators take from the same items.
   public func makeAsyncIterator() -> Iterator { Iterator(channel, batch) }
 
@@ -125,7 +128,8 @@ extension ItemChannel {
   /// not count as received.
   func undecodable(_ reason: BodyError, _ others: UInt64) -> LongLinkError {
     // Whoever responds with items has run the handler.
-    error(.decodingFailed, "\(reason)", delivery: isRequester ? .answered : nil)
+    let code: LongLinkError.Code = reason.code == .outOfMemory ? .overloaded : .decodingFailed
+    return error(code, "\(reason)", delivery: isRequester ? .answered : nil)
       .with(itemsReceived: itemsRead - min(itemsRead, others))
   }
 }

@@ -11,30 +11,39 @@ public struct TypedItems<Item: BodyDecodable & Sendable>: AsyncSequence, Sendabl
   public typealias Failure = LongLinkError
 
   private let items: Items
+  private let memory: ItemMemory?
 
   /// Decodes the given items.
   public init(_ items: Items) {
     self.items = items
+    memory = items.decoded.map { ItemMemory(in: $0) }
   }
 
   /// Makes an iterator. All iterators take from the same items.
-  public func makeAsyncIterator() -> Iterator { Iterator(items: items.makeAsyncIterator()) }
+  public func makeAsyncIterator() -> Iterator {
+    Iterator(items: items.makeAsyncIterator(), memory: memory)
+  }
 
   /// The position of a reader.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate var items: Items.Iterator
+    fileprivate let memory: ItemMemory?
 
     /// Returns the next item; nil at the end.
     ///
     /// Throws as the iterator of ``Items`` does, and `decodingFailed` in place of an item that does
     /// not decode; the next call returns the one after it. A handler that throws that error on
-    /// responds with 400.
+    /// responds with 400. On a server, what an item takes counts until the next one is asked for,
+    /// or the items are released. It throws `overloaded` in place of an item for which
+    /// `memoryLimit` leaves no room; thrown on, that responds with 429.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(LongLinkError) -> Item? {
+      memory?.release()
       guard let bytes = try await items.next(isolation: actor) else { return nil }
       do throws(BodyError) {
-        return try Item(copying: bytes)
+        guard let memory else { return try Item(copying: bytes) }
+        return try memory.decode(Item.self, from: bytes)
       } catch {
         throw await items.undecodable(error)
       }

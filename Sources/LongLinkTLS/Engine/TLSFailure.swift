@@ -52,7 +52,11 @@ struct TLSFailure {
       )
     case CLL_FAILURE_CROWDED_HELLO:
       return SecurityFailure(
-        .damaged, "the hello of the \(place.peer) offers more than 64 groups, or 8 keys for them")
+        .damaged,
+        """
+        the hello of the \(place.peer) offers more than 64 groups, or 8 keys for them, \
+        or names too many authorities
+        """)
     case CLL_FAILURE_CHAIN:
       return chainFailure(place)
     case CLL_FAILURE_PROTOCOL_NAME:
@@ -114,6 +118,8 @@ extension TLSFailure {
         a certificate of the \(place.peer) has a key that is not used here; \
         use RSA with 8,192 bits at most, P-256, P-384, P-521, Ed25519 or Ed448
         """
+      case CLL_CHAIN_COMPRESSED:
+        "the certificates of the \(place.peer) are compressed, which is not used here"
       default:
         "the certificates of the \(place.peer) are damaged, or have too many names and extensions"
       }
@@ -183,10 +189,23 @@ extension TLSFailure {
         PeerText.shortened(text)
       }
     }
-    let own = names.isEmpty ? "has no names" : "is for \(names.joined(separator: ", "))"
+    let wanted = place.name ?? "this server"
+    if certificate?.names.contains(.dns(wanted)) == true {
+      return """
+        the server's certificate names \(wanted) as a DNS name, not as an IP address; \
+        add the address to it, or connect by another name that it has
+        """
+    }
+    let own =
+      if !names.isEmpty {
+        "is for \(names.joined(separator: ", ")), and not for \(wanted)"
+      } else if certificate?.subject.contains("CN=") == true {
+        "has only a common name, which is ignored; add \(wanted) to its subject alternative names"
+      } else {
+        "has no names, so it is not for \(wanted)"
+      }
     return """
-      the server's certificate \(own), and not for \(place.name ?? "this server"); \
-      connect by a name that it has, or set `serverName`
+      the server's certificate \(own); connect by a name that it has, or set `serverName`
       """
   }
 }

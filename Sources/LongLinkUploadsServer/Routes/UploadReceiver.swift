@@ -53,7 +53,9 @@ public final class UploadReceiver: Sendable {
       // Not the typed form, because a request is decoded only if it is small enough.
       server.route(method.type, requires: rule, fileID: fileID, line: line) { [self] request in
         try await counted(request) {
-          try await handler(try decoded(request, upTo: limit), request)
+          let decoded: Decoded<Request> = try decoded(request, upTo: limit)
+          defer { decoded.release() }
+          return try await handler(decoded.message, request)
         }
       }
     }
@@ -80,7 +82,9 @@ public final class UploadReceiver: Sendable {
       UploadMethods.append, .requestItems, itemTimeout: store.limits.itemTimeout,
       requires: rule, fileID: fileID, line: line
     ) { [self] request, items, _ in
-      try await append(try decoded(request), items, request)
+      let decoded: Decoded<AppendRequest> = try decoded(request)
+      defer { decoded.release() }
+      return try await append(decoded.message, items, request)
     }
     route(UploadMethods.finish) { [self] message, request in
       try await finish(message, request)
@@ -99,7 +103,7 @@ public final class UploadReceiver: Sendable {
   /// much memory.
   private func decoded<Request: BodyDecodable>(
     _ request: InboundRequest, upTo limit: Int = UploadLimits.mostOtherRequestBytes
-  ) throws -> Request {
+  ) throws -> Decoded<Request> {
     guard request.body.count <= limit else {
       throw rejection(.tooLarge("the request has more than \(limit) bytes"), request)
     }

@@ -82,22 +82,22 @@ extension ScriptedUploads {
   func route(_ server: LongLinkServer, isAlive: @escaping @Sendable () -> Bool = { true }) {
     server.route(UploadMethods.create.type) { request in
       try await self.answer(request, isAlive) {
-        try self.create(request.decoded(as: CreateRequest.self))
+        try self.create(request.decoded(as: CreateRequest.self).message)
       }
     }
     server.route(UploadMethods.status.type) { request in
       try await self.answer(request, isAlive) {
-        try self.status(request.decoded(as: StatusRequest.self))
+        try self.status(request.decoded(as: StatusRequest.self).message)
       }
     }
     server.route(UploadMethods.finish.type) { request in
       try await self.answer(request, isAlive) {
-        try self.finish(request.decoded(as: FinishRequest.self))
+        try self.finish(request.decoded(as: FinishRequest.self).message)
       }
     }
     server.route(UploadMethods.abort.type) { request in
       try await self.answer(request, isAlive) {
-        let id = try request.decoded(as: AbortRequest.self).id
+        let id = try request.decoded(as: AbortRequest.self).message.id
         guard self.state.withLock({ $0.uploads.removeValue(forKey: id) }) != nil else {
           throw Rejection(404)
         }
@@ -189,7 +189,7 @@ extension ScriptedUploads {
   private func append(
     _ request: InboundRequest, _ items: Items, _ isAlive: @Sendable () -> Bool
   ) async throws -> [UInt8] {
-    let message = try request.decoded(as: AppendRequest.self)
+    let message = try request.decoded(as: AppendRequest.self).message
     script.onAppend?(Int(message.offset))
     let found = state.withLock { $0.uploads[message.id] }
     guard let entry = found else { throw Rejection(404) }

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The memory that decoding one body takes.
+///
+/// A decoder takes memory before it makes the values that need it. It gets an error in place of
+/// memory beyond the type's ``BodyDecodable/decodingMemoryLimit``, and on a server also if
+/// `memoryLimit` leaves none. What was taken counts until the handler has returned.
+public struct DecodingMemory {
+  /// What can be taken without asking.
+  private(set) var left: Int
+  /// What was counted in the account.
+  package private(set) var counted = 0
+  private let limit: Int
+  private let type: Any.Type
+  private let account: (any DecodingAccount)?
+
+  /// What a request may take uncounted: it is part of what each request counts as anyway.
+  package static let free = 2_048
+  /// The least that is asked for at once.
+  private static let lump = 16_384
+
+  /// Makes the memory for one body of a type, without an account.
+  public init(for type: (some BodyDecodable).Type) {
+    self.init(for: type, account: nil)
+  }
+
+  /// Makes the memory for one body of a type.
+  package init(for type: (some BodyDecodable).Type, account: (any DecodingAccount)?) {
+    self.type = type
+    self.account = account
+    limit = type.decodingMemoryLimit
+    left = min(DecodingMemory.free, limit)
+  }
+
+  /// Takes memory for a value.
+  ///
+  /// `count` is a number of bytes, not negative. Throws `tooLarge` beyond the limit of the type,
+  /// and `outOfMemory` if the server has none left.
+  public mutating func take(_ count: Int) throws(BodyError) {
+    left = try allowance(after: left - count)
+  }
+
+  /// Returns what can be taken without asking once `rest` was left: more was asked for if it is
+  /// negative.
+  @usableFromInline
+  mutating func allowance(after rest: Int) throws(BodyError) -> Int {
+    guard rest < 0 else { return rest }
+    let most = limit - min(DecodingMemory.free, limit) - counted
+    guard -rest <= most else {
+      throw BodyError(
+        .tooLarge, detail: "decoding takes more than \(limit) bytes (\(type).decodingMemoryLimit)")
+    }
+    let more = min(most, max(-rest, DecodingMemory.lump))
+    if let account {
+      guard account.take(more, besides: counted) else {
+        throw BodyError(.outOfMemory, detail: account.refusal)
+      }
+    }
+    counted += more
+    return rest + more
+  }
+
+  /// Notes what a reader has left.
+  @usableFromInline
+  package mutating func end(_ allowance: Int) { left = allowance }
+
+  /// Gives back what was counted and not taken, and returns what was taken.
+  package mutating func settle() -> Int {
+    let unused = min(left, counted)
+    guard unused > 0 else { return counted }
+    account?.giveBack(unused)
+    counted -= unused
+    left = 0
+    return counted
+  }
+
+  /// Gives all of it back, because there is no value.
+  package mutating func giveBack() {
+    if counted > 0 { account?.giveBack(counted) }
+    counted = 0
+  }
+}
+
+/// An account in which the memory of decoded bodies is counted; used on any thread.
+package protocol DecodingAccount: AnyObject, Sendable {
+  /// Counts bytes of a body that has `counted` already; returns false if there is no room for them.
+  func take(_ count: Int, besides counted: Int) -> Bool
+  /// Counts so many bytes less.
+  func giveBack(_ count: Int)
+  /// Why `take` has returned false.
+  var refusal: String { get }
+}
+
+extension BodyDecodable {
+  /// No limit.
+  public static var decodingMemoryLimit: Int { .max }
+
+  /// Takes eight times the bytes of the body, as an estimate, and decodes it.
+  public init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError) {
+    try memory.take(body.byteCount * 8)
+    try self.init(decoding: body)
+  }
+}
