@@ -105,6 +105,7 @@ import Testing
       "Sources/LongLinkHTTP/Request/HTTPAddress.swift",
       "Sources/LongLinkHTTP/Authentication/HTTPCredentials.swift",
       "Sources/LongLinkHTTP/Service/HTTPCookies.swift",
+      "Sources/LongLinkHTTP/Cache/HTTPDate.swift",
     ]
     let found = find(["import Foundation"], in: try Self.sources("Sources")) {
       Self.executables.contains($0.target) || $0.target == "LongLinkJSON"

@@ -40,9 +40,11 @@ struct CertificatesCommand: ParsableCommand {
 
   func run() throws {
     do {
-      try FileManager.default.createDirectory(
-        atPath: directory, withIntermediateDirectories: true,
-        attributes: [.posixPermissions: 0o700])
+      try FileProblem.naming(directory) {
+        try FileManager.default.createDirectory(
+          atPath: directory, withIntermediateDirectories: true,
+          attributes: [.posixPermissions: 0o700])
+      }
       let now = Int64(Date().timeIntervalSince1970)
       let further = name.map { $0.isAddress ? "IP:\($0)" : "DNS:\($0)" }
       let files = CertificateFiles(

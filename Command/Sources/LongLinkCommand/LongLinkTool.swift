@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Foundation
+import LongLinkCommandSupport
+import LongLinkCore
 
 /// The command `longlink`.
 @main
@@ -20,6 +23,22 @@ struct LongLinkTool: AsyncParsableCommand {
       PingCommand.self, BenchCommand.self, DemoCommand.self, SimulateCommand.self,
       CertificatesCommand.self, DissectorCommand.self, DecodeCommand.self,
     ] + overHTTP)
+
+  static func main() async {
+    // A name that is not UTF-8 would be another one as a string.
+    if let argument = rawArguments.first(where: { String(validating: $0, as: UTF8.self) == nil }) {
+      Output.error(
+        "the argument '\(PeerText(utf8: argument))' is not UTF-8; give the file another name")
+      exit(withError: ExitCode(ExitStatus.usage))
+    }
+    await main(nil)
+  }
+
+  private static var rawArguments: [[UInt8]] {
+    (0..<Int(CommandLine.argc)).compactMap { index in
+      unsafe CommandLine.unsafeArgv[index].map { unsafe Array(Data(bytes: $0, count: strlen($0))) }
+    }
+  }
 
   /// What there is with the trait `HTTP` alone.
   private static var overHTTP: [any ParsableCommand.Type] {

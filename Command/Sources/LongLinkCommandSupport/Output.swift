@@ -8,7 +8,9 @@ import Logging
 package enum Output {
   /// Writes bytes to standard output at once. If the reader is gone, the program ends.
   package static func write(_ bytes: [UInt8]) throws {
-    try FileHandle.standardOutput.write(contentsOf: Data(bytes))
+    try FileProblem.naming("standard output") {
+      try FileHandle.standardOutput.write(contentsOf: Data(bytes))
+    }
   }
 
   /// Writes a line to standard output at once.

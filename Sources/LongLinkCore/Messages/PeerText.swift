@@ -64,12 +64,14 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
     return text
   }
 
-  /// Passes on all of the bytes as safe text, in pieces of about 64 KiB.
+  /// Passes on all of the bytes as safe text, in pieces of about 64 KiB. What `isKept` says true of
+  /// is not escaped.
   package static func pieces<Failure>(
-    of bytes: [UInt8], _ take: (String) throws(Failure) -> Void
+    of bytes: [UInt8], keeping isKept: (Unicode.Scalar) -> Bool = { _ in false },
+    _ take: (String) throws(Failure) -> Void
   ) throws(Failure) {
     var text = ""
-    try decode(bytes) { piece throws(Failure) in
+    try decode(bytes, keeping: isKept) { piece throws(Failure) in
       text += piece
       if text.utf8.count >= 65_536 {
         try take(text)
@@ -95,7 +97,8 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
   /// Passes on what stands for each character, and for each byte of what is none, until `take`
   /// returns false.
   private static func decode<Failure>(
-    _ bytes: [UInt8], _ take: (String) throws(Failure) -> Bool
+    _ bytes: [UInt8], keeping isKept: (Unicode.Scalar) -> Bool = { _ in false },
+    _ take: (String) throws(Failure) -> Bool
   ) throws(Failure) {
     var rest = bytes.makeIterator()
     var parser = Unicode.UTF8.ForwardParser()
@@ -104,7 +107,8 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
       let piece: String
       switch parser.parseScalar(from: &rest) {
       case .valid(let encoded):
-        piece = safe(Unicode.UTF8.decode(encoded))
+        let scalar = Unicode.UTF8.decode(encoded)
+        piece = isKept(scalar) ? String(scalar) : safe(scalar)
         position += encoded.count
       case .error(let count):
         piece = bytes[position..<position + count].map(escape).joined()

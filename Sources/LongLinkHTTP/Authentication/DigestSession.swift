@@ -63,8 +63,8 @@ struct DigestSession: Equatable {
     return "Digest without a usable realm and nonce"
   }
 
-  /// Whether `auth` is among the qualities of protection; false without any, as in RFC 2069, and nil
-  /// if there are only others.
+  /// Whether `auth` is among the qualities of protection; false without any, as in RFC 2069, and
+  /// nil if there are only others.
   private static func hasQuality(_ qualities: String?) -> Bool? {
     let names = (qualities ?? "").split { $0 == "," || $0 == " " || $0 == "\t" }
     if names.contains(where: { $0.lowercased() == "auth" }) { return true }

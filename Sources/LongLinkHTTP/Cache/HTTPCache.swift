@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if HTTP
-internal import AsyncHTTPClient
-internal import Foundation
 internal import LongLinkCore
 
 /// Responses that their servers allow to keep, by URL, bounded in bytes; it removes the least
@@ -86,8 +84,7 @@ struct HTTPCache {
     bytes += size
   }
 
-  /// Takes what a 304 says about the response with a tag, and returns it, if that is the one that is
-  /// kept.
+  /// Takes what a 304 says about the response with a tag, if that one is kept, and returns it.
   @discardableResult
   mutating func refresh(
     _ url: String, _ fields: HTTPFields, tag: String, at now: LinkInstant, date: Int64
@@ -101,18 +98,14 @@ struct HTTPCache {
     return entry.reply.fromCache(age: entry.age)
   }
 
-  /// How old a response is when it is received, by its `Age` and its `Date`, at most a year. An `Age`
-  /// that cannot be read is a year.
+  /// How old a response is when it is received, by its `Age` and its `Date`, at most a year. An
+  /// `Age` that cannot be read is a year.
   private static func age(_ fields: HTTPFields, date now: Int64) -> Int {
     let ages = fields.values(of: "Age").flatMap { $0.split(separator: ",") }.map { text in
       Int(text.filter { $0 != " " && $0 != "\t" }) ?? CacheControl.mostAge
     }
-    // The client below reads the dates of cookies, which have the same forms.
-    let date = fields["Date"].flatMap {
-      HTTPClient.Cookie(header: "a=b; Expires=\($0)", defaultDomain: "")?.expires
-    }
-    let apparent = date.map { now - Int64(clamping: Int($0.timeIntervalSince1970)) } ?? 0
-    return min(max(ages.max() ?? 0, Int(apparent), 0), CacheControl.mostAge)
+    let apparent = fields["Date"].flatMap(HTTPDate.read).map { Int(now - $0) } ?? 0
+    return min(max(ages.max() ?? 0, apparent, 0), CacheControl.mostAge)
   }
 
   mutating func remove(_ url: String) {

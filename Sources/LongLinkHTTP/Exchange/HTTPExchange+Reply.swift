@@ -33,7 +33,7 @@ extension HTTPExchange {
       }
       let fields = HTTPFields(opened.response.headers)
       let confirmed = core.withCache { cache, now in
-        cache.refresh(url, fields, tag: tag, at: now, date: ServiceCore.date)
+        cache.refresh(url, fields, tag: tag, at: now, date: HTTPDate.now)
       }
       core.count(\.cacheHits)
       return confirmed ?? kept
@@ -42,7 +42,7 @@ extension HTTPExchange {
     // A redirected response belongs to its own URL, which may be asked for by itself.
     if let url, opened.address.withoutFragment == url {
       core.withCache { cache, now in
-        cache.store(reply, for: url, sent, at: now, date: ServiceCore.date)
+        cache.store(reply, for: url, sent, at: now, date: HTTPDate.now)
       }
     }
     return reply

@@ -2,7 +2,6 @@
 
 #if HTTP
 internal import AsyncHTTPClient
-internal import Foundation
 internal import LongLinkCore
 internal import LongLinkDriver
 internal import LongLinkTransport
@@ -80,9 +79,6 @@ final class ServiceCore: Sendable {
     let now = LinkInstant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
     return state.withLock(of: self) { body(&$0.cache, now) }
   }
-
-  /// Now, in seconds since 1970.
-  static var date: Int64 { Int64(Date().timeIntervalSince1970) }
 
   var isOpen: Bool { state.withLock(of: self) { !$0.isClosed } }
 

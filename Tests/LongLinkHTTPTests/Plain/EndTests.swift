@@ -44,8 +44,8 @@ extension HTTPTests {
         + [length, ~length].flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] } + bytes
     }
 
-    /// Runs a body with a service, a URL whose response is cut, and what waits until both sides have
-    /// ended the connection.
+    /// Runs a body with a service, a URL whose response is cut, and what waits until both sides
+    /// have ended the connection.
     private func withCut(
       _ text: String, _ framing: Framing,
       _ body: (HTTPService, String, _ ended: () async throws -> Void) async throws -> Void

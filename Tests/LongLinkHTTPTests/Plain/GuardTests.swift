@@ -57,8 +57,8 @@ extension HTTPTests {
       _ = try? channel.finish()
     }
 
-    /// A channel whose request is on its way, and the flight of it. The guard allows a silence of one
-    /// second.
+    /// A channel whose request is on its way, and the flight of it. The guard allows a silence of
+    /// one second.
     private func sent(
       deadline: NIODeadline = .distantFuture
     ) throws -> (channel: EmbeddedChannel, flight: HTTPFlight) {

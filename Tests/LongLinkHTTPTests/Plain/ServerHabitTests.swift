@@ -143,8 +143,8 @@ extension HTTPTests {
       }
     }
 
-    /// Answers the first request of each connection. To the next one the first connection sends only
-    /// this, and ends.
+    /// Answers the first request of each connection. To the next one the first connection sends
+    /// only this, and ends.
     private func withStaleConnection(
       _ answer: String = "", _ body: (HTTPService, RawServer) async throws -> Void
     ) async throws {

@@ -11,7 +11,8 @@ struct CallCommand: AsyncParsableCommand {
     abstract: "Sends requests and prints the bodies of their responses.",
     discussion: """
       Bodies go to standard output in the order of the requests, each followed by a newline if \
-      there are several requests. Errors and everything else go to standard error. With --json \
+      there are several requests; on a terminal, control characters are escaped. Errors and \
+      everything else go to standard error. With --json \
       there is one object per line, in the order in which the requests end: serial, code (null \
       without a response), refused, delivery, milliseconds and body (base64).
 

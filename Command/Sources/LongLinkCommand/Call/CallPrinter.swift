@@ -50,7 +50,9 @@ struct CallPrinter {
   private func show(_ result: CallResult) throws {
     switch result.outcome {
     case .success(let body):
-      try Output.write(separates ? body + [UInt8(ascii: "\n")] : body)
+      var printer = BodyPrinter()
+      try printer.write(separates ? body + [UInt8(ascii: "\n")] : body)
+      try printer.finish()
     case .failure(let error):
       Output.error(CallPrinter.describe(error))
     }

@@ -17,8 +17,11 @@ extension Demo {
 
     init() throws {
       folder = NSTemporaryDirectory() + "longlink-demo-\(UInt64.random(in: 0 ... .max))"
-      try FileManager.default.createDirectory(
-        atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      try FileProblem.naming(folder) { [folder] in
+        try FileManager.default.createDirectory(
+          atPath: folder, withIntermediateDirectories: true,
+          attributes: [.posixPermissions: 0o700])
+      }
       files = Trial.made()
       try files.write(to: folder)
     }
@@ -43,7 +46,9 @@ extension Demo {
           name: "the next certificate", names: ["IP:127.0.0.1"], purpose: .server,
           serial: .random(in: 1...1 << 62), validity: Trial.validity), issuer: files.authority)
       for (name, bytes) in [("server-key.pem", pair.key), ("server.pem", pair.certificate)] {
-        try Data(bytes).write(to: URL(fileURLWithPath: "\(folder)/\(name)"), options: .atomic)
+        try FileProblem.naming("\(folder)/\(name)") {
+          try Data(bytes).write(to: URL(fileURLWithPath: "\(folder)/\(name)"), options: .atomic)
+        }
       }
     }
   }

@@ -69,7 +69,9 @@ extension FetchCommand {
       } else if let json {
         try await printJSON(json, response.chunks)
       } else {
-        for try await chunk in response.chunks { try Output.write(chunk) }
+        var printer = BodyPrinter()
+        for try await chunk in response.chunks { try printer.write(chunk) }
+        try printer.finish()
       }
       return nil
     } catch {
@@ -80,7 +82,7 @@ extension FetchCommand {
   private func printXML(_ name: String, _ chunks: HTTPChunks) async throws {
     let elements = DocumentReader(chunks).elements(named: name, error: error)
     do {
-      for try await element in elements { try FetchCommand.line(element.textBytes) }
+      for try await element in elements { try printLine(element.textBytes) }
     } catch let failure as ReaderError where failure.code == .errorElement {
       guard let element = failure.element else { throw failure }
       throw FetchFailure(saying: element.text)
@@ -93,7 +95,7 @@ extension FetchCommand {
     do {
       for try await element in DocumentReader(parts).values(shape) {
         if let text = errorText(in: element) { throw FetchFailure(saying: text) }
-        try FetchCommand.line(element)
+        try printLine(element)
       }
     } catch let failure as ReaderError where failure.code == .notFound {
       // The document itself may be the error.
@@ -115,22 +117,9 @@ extension FetchCommand {
   }
 
   /// Prints an element on one line, at once.
-  static func line(_ bytes: [UInt8]) throws {
-    var line: [UInt8] = []
-    line.reserveCapacity(bytes.count + 1)
-    for (index, byte) in bytes.enumerated() {
-      switch byte {
-      case UInt8(ascii: "\r"):
-        // With the line feed behind it, it is one line break.
-        let next = bytes.index(after: index)
-        if next < bytes.count, bytes[next] == UInt8(ascii: "\n") { continue }
-        line.append(UInt8(ascii: " "))
-      case UInt8(ascii: "\n"): line.append(UInt8(ascii: " "))
-      default: line.append(byte)
-      }
-    }
-    line.append(UInt8(ascii: "\n"))
-    try Output.write(line)
+  private func printLine(_ bytes: [UInt8]) throws {
+    let line = TerminalText.line(bytes, isJSON: json != nil)
+    try Output.write(line + [UInt8(ascii: "\n")])
   }
 }
 

@@ -16,7 +16,8 @@ struct FetchCommand: AsyncParsableCommand {
       Without further options the body goes to standard output as it is. With --xml each element \
       with that name is a line with its text; with --json each element of the array at the path \
       is a line with its bytes, where '[*]' is the array that is the document. A line break \
-      within an element becomes a space. Each line is there as soon as its element has arrived.
+      within an element becomes a space, and control characters are escaped, as they are in a \
+      body on a terminal. Each line is there as soon as its element has arrived.
 
       With --output the body goes to a file, which has its name when it is whole; a later call \
       goes on where this one was cut, if the server allows that.

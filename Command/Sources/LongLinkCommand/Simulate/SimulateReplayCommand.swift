@@ -53,7 +53,11 @@ struct SimulateReplayCommand: AsyncParsableCommand {
     if let all = report.timeline?.cut(fromSecond: from, toSecond: to ?? 1e9) {
       let (timeline, omitted) = pings ? (all, 0) : all.withoutHeartbeats
       if !quiet { try Output.write(Array(timeline.text().utf8)) }
-      if let svg { try Data(timeline.svg().utf8).write(to: URL(fileURLWithPath: svg)) }
+      if let svg {
+        try FileProblem.naming(svg) {
+          try Data(timeline.svg().utf8).write(to: URL(fileURLWithPath: svg))
+        }
+      }
       if omitted > 0, !quiet || svg != nil {
         try Output.line("\(omitted.grouped) pings and pongs are left out; --pings draws them")
       }

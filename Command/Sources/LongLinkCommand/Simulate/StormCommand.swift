@@ -74,11 +74,8 @@ struct StormCommand: AsyncParsableCommand {
     for line in StormTable(options: options, results: results).lines { try Output.line(line) }
     guard let svg else { return }
     let plot = StormPlot(options: options, results: results)
-    do {
+    try FileProblem.naming(svg) {
       try Data(plot.svg.utf8).write(to: URL(fileURLWithPath: svg))
-    } catch {
-      Output.error("cannot write \(svg): \(error.localizedDescription)")
-      throw ExitCode(ExitStatus.failure)
     }
   }
 

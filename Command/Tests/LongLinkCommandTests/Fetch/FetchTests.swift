@@ -51,6 +51,46 @@ import Testing
     #expect(end.errors.split(separator: "\n").count == 1 && end.errors.utf8.count < 250)
   }
 
+  /// What would control a terminal, as the server sends it.
+  private static let controls = "a\u{1B}[31m\u{7}\u{9B}\u{7F}\u{202E}\u{2028}\tü\n"
+
+  @Test func `a terminal gets escapes, and a pipe the bytes`() async throws {
+    #expect(try await fetch("/controls").text == Self.controls)
+    let (server, port) = try await PythonPeer.startServices()
+    let shown = await onTerminal(["fetch", "http://127.0.0.1:\(port)/controls"])
+    server.send(SIGKILL)
+    #expect(
+      shown == #"a\u{1B}[31m\u{07}\u{009B}\u{7F}\u{202E}\u{2028}"# + "\tü\n", "\(shown)")
+  }
+
+  @Test func `a terminal gets the escapes of a call`() async throws {
+    let server = try await RunningServer()
+    let hex = Self.controls.utf8.map { String(format: "%02x", $0) }.joined() + "c3ff"
+    let shown = await onTerminal(["call", "1", "--port", server.port, "--hex", hex])
+    #expect(
+      shown == #"a\u{1B}[31m\u{07}\u{009B}\u{7F}\u{202E}\u{2028}"# + "\tü\n" + #"\xC3\xFF"#)
+  }
+
+  /// What a terminal gets of the command.
+  private func onTerminal(_ arguments: [String]) async -> String {
+    let script = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
+    do {
+      let python = try PythonPeer.program.path
+      let tool = try Tool(arguments, launcher: [python, "-c", script])
+      return await tool.finish().text.replacing("\r\n", with: "\n")
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  @Test func `lines have no controls, and those of JSON are JSON`() async throws {
+    let items = try await fetch("/controls.json", "--json", "[*]")
+    #expect(
+      items.lines == [#""\u001b\u009b\u202e\u2028\\ü""#, "1"] && items.code == 0, "\(items.text)")
+    let elements = try await fetch("/controls.xml", "--xml", "node")
+    #expect(elements.lines == [#"\u{009B}\u{7F}\u{202E}\u{2028} ü\"#], "\(elements.text)")
+  }
+
   @Test func `elements of JSON are their bytes`() async throws {
     let items = try await fetch("/items", "--json", "items[*]")
     #expect(items.lines == ["1", #"{"b": "x",  "c": 2}"#, #""s""#] && items.code == 0)

@@ -46,6 +46,9 @@ enum PythonPeer {
       ["-B", script] + arguments, program: try found.get())
   }
 
+  /// Python itself.
+  static var program: URL { get throws { try found.get() } }
+
   /// Starts the HTTP server of the library's own tests, and returns its port. Its standard input is
   /// held open.
   static func startServices() async throws -> (server: Tool, port: String) {

@@ -60,6 +60,9 @@ DOCUMENTS = {
     "/cut.xml": b"<feed><node>1</node><node>2",
     "/broken.xml": b"<feed><node>1</node></food>",
     "/text": b"hello\n",
+    "/controls": "a\x1b[31m\x07\x9b\x7f\u202e\u2028\tü\n".encode(),
+    "/controls.json": '["\x1b\x9b\u202e\u2028\\\\ü", 1]'.encode(),
+    "/controls.xml": "<feed><node>&#x9b;\x7f&#x202e;\u2028\tü\\</node></feed>".encode(),
 }
 PARAMETER = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|([^,\s]*))')
 
