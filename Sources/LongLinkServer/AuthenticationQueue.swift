@@ -7,7 +7,8 @@ import LongLinkDriver
 /// The calls of a server's `authenticate` function for the connections of one loop.
 ///
 /// There is a bound on the calls that have not returned, also of those that were given up; further
-/// connections wait for their turn. Each connection gets its answer within the bound in time.
+/// connections wait, and addresses take turns. Each connection gets its answer within the bound in
+/// time.
 final class AuthenticationQueue: TimerHandler {
   typealias Function = @Sendable (AuthenticationRequest) async throws -> Authentication
 
@@ -26,10 +27,9 @@ final class AuthenticationQueue: TimerHandler {
   private let timeout: Int64
   /// The connections without an answer, by number.
   private var entries: [UInt64: Entry] = [:]
-  /// The numbers of those whose call has not begun; some may have ended.
-  private var waiting: [UInt64] = []
-  /// The calls that have not returned.
-  private var running = 0
+  /// The numbers of those whose call has not begun, some of which may have ended, and the calls
+  /// that have not returned, by the group of the client's address.
+  private var turns = Turns<SocketAddress.Group?, UInt64>()
   /// The number of calls that have begun.
   private var calls: UInt64 = 0
   /// Principals that were shown the door while calls ran, which may have looked before: by the
@@ -48,14 +48,14 @@ final class AuthenticationQueue: TimerHandler {
   func identify(_ connection: ServerConnection) {
     let timer = loop.schedule(at: loop.now + timeout, self, token: connection.id)
     entries[connection.id] = Entry(connection: connection, timer: timer)
-    waiting.append(connection.id)
+    turns.append(connection.id, of: connection.peer.address?.group)
     startNext()
   }
 
   /// Gives up the call of a connection that has ended.
   func ended(_ id: UInt64) {
     take(id)?.task?.cancel()
-    if waiting.count > 2 * entries.count + 64 { waiting.removeAll { entries[$0] == nil } }
+    if turns.count > 2 * entries.count + 64 { turns.removeAll { entries[$0] == nil } }
   }
 
   private func take(_ id: UInt64) -> Entry? {
@@ -65,10 +65,11 @@ final class AuthenticationQueue: TimerHandler {
   }
 
   private func startNext() {
-    while running < limit, !waiting.isEmpty {
-      let id = waiting.removeFirst()
-      guard let entry = entries[id] else { continue }
-      running += 1
+    while turns.running < limit, let (group, id) = turns.popFirst() {
+      guard let entry = entries[id] else {
+        turns.ended(group)
+        continue
+      }
       calls += 1
       entries[id]?.call = calls
       let request = entry.connection.authenticationRequest
@@ -80,7 +81,7 @@ final class AuthenticationQueue: TimerHandler {
         } catch {
           result = .failure(error)
         }
-        reference.loop.execute { reference.value.returned(id, result) }
+        reference.loop.execute { reference.value.returned(id, of: group, result) }
       }
     }
   }
@@ -102,8 +103,10 @@ final class AuthenticationQueue: TimerHandler {
     return dismissal.reason
   }
 
-  private func returned(_ id: UInt64, _ result: Result<Authentication, any Error>) {
-    running -= 1
+  private func returned(
+    _ id: UInt64, of group: SocketAddress.Group?, _ result: Result<Authentication, any Error>
+  ) {
+    turns.ended(group)
     if let entry = take(id) {
       switch result {
       case .success(let authentication):

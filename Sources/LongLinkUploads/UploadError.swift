@@ -84,8 +84,9 @@ extension UploadError {
     public static let forgotten = Code("forgotten by the server")
     /// The server received other bytes than were sent, or answered what makes no sense.
     public static let damaged = Code("damaged")
-    /// The server could not be reached for the whole time of `UploadOptions.patience`.
-    public static let unreachable = Code("the server cannot be reached")
+    /// The server could not be reached, or stored too few new bytes, for the whole time of
+    /// `UploadOptions.patience`; `link` has the last failed request, if one failed.
+    public static let unreachable = Code("no progress")
     /// The connection or the client does not allow it; `link` states why.
     public static let failed = Code("failed")
     /// The upload was cancelled.

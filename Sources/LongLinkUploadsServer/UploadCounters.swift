@@ -4,7 +4,7 @@
 public struct UploadCounters: Hashable, Sendable {
   /// Uploads that are not finished.
   public internal(set) var unfinished = 0
-  /// The bytes of the uploads that are not finished.
+  /// The bytes of the uploads that are not finished, without what their files take besides.
   public internal(set) var unfinishedBytes: UInt64 = 0
   /// Finished uploads that are remembered, to answer repeated requests.
   public internal(set) var remembered = 0
@@ -16,6 +16,8 @@ public struct UploadCounters: Hashable, Sendable {
   public internal(set) var restored: UInt64 = 0
   /// Uploads that were finished.
   public internal(set) var finished: UInt64 = 0
+  /// Finishes that the application refused.
+  public internal(set) var refused: UInt64 = 0
   /// Uploads that were removed because the client asked for it.
   public internal(set) var aborted: UInt64 = 0
   /// Uploads that were removed because nothing was appended for too long.

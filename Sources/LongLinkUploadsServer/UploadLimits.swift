@@ -8,12 +8,27 @@
 public struct UploadLimits: Sendable, Equatable {
   /// The most bytes of one upload; above it, 413. Default 4 GiB.
   public var maxUploadBytes: UInt64 = 4 << 30
-  /// The most bytes that all unfinished uploads of one client may take; above it, an append is
-  /// answered with 507. Default 16 GiB.
+  /// The most bytes that all unfinished uploads of one client may take; above it, a create or an
+  /// append is answered with 507. Each part takes 4 KiB besides its bytes, and each upload 8 KiB.
+  /// Default 16 GiB.
   public var maxClientBytes: UInt64 = 16 << 30
-  /// The most bytes that all unfinished uploads may take; above it, an append is answered with 507.
-  /// Default 64 GiB.
+  /// The most bytes that all unfinished uploads may take, counted in the same way; above it, a
+  /// create or an append is answered with 507. Default 64 GiB.
   public var maxBytes: UInt64 = 64 << 30
+  /// The most files that one client may finish in a `lifetime`; above it, 507. Each upload counts
+  /// as two files more than it has: its folder, and `fields.json`. What was used becomes free again
+  /// evenly. At least `maxParts` and 2. Default 100,000.
+  public var maxClientFinishedFiles = 100_000
+  /// The most bytes that one client may finish in a `lifetime`, with 4 KiB more for each of those
+  /// files; above it, 507. At least `maxUploadBytes` and 4 KiB for each of `maxParts` and 2.
+  /// Default 64 GiB.
+  public var maxClientFinishedBytes: UInt64 = 64 << 30
+  /// The most files that all clients may finish in a `lifetime`; above it, 507. At least
+  /// `maxClientFinishedFiles`. Default 1,000,000.
+  public var maxFinishedFiles = 1_000_000
+  /// The most bytes that all clients may finish in a `lifetime`, counted in the same way; above
+  /// it, 507. At least `maxClientFinishedBytes`. Default 1 TiB.
+  public var maxFinishedBytes: UInt64 = 1 << 40
   /// The most unfinished uploads of one client, at least 1; above it, 429. Default 16.
   public var maxClientUploads = 16
   /// The most unfinished uploads, at least 1; above it, 429. Default 1,024.
@@ -44,6 +59,8 @@ public struct UploadLimits: Sendable, Equatable {
 
   // MARK: Fixed
 
+  /// What a file takes besides its bytes: a block, and its entries in the file system.
+  static let blockBytes: UInt64 = 4_096
   /// The most bytes of the name of a field, of a file's name, and of a media type.
   static let mostTextBytes = 1_024
   /// The most bytes of a create request.
@@ -75,7 +92,20 @@ public struct UploadLimits: Sendable, Equatable {
       ("maxAppendBytes", maxAppendBytes), ("maxParts", maxParts),
     ]
     for (field, value) in counts where value < 1 { return (field, "it is below 1") }
+    if maxParts > 1 << 32 { return ("maxParts", "it is above 2 to the power of 32") }
     if maxUploadBytes > 1 << 62 { return ("maxUploadBytes", "it is above 2 to the power of 62") }
+    if maxClientFinishedFiles < maxParts + 2 {
+      return ("maxClientFinishedFiles", "it is below maxParts and 2")
+    }
+    if maxFinishedFiles < maxClientFinishedFiles {
+      return ("maxFinishedFiles", "it is below maxClientFinishedFiles")
+    }
+    if maxClientFinishedBytes < maxUploadBytes + UInt64(maxParts + 2) * Self.blockBytes {
+      return ("maxClientFinishedBytes", "it is below maxUploadBytes and 4,096 for each part")
+    }
+    if maxFinishedBytes < maxClientFinishedBytes {
+      return ("maxFinishedBytes", "it is below maxClientFinishedBytes")
+    }
     if lifetime < .seconds(1) { return ("lifetime", "it is below a second") }
     if lifetime > .seconds(1 << 31) { return ("lifetime", "it is above 2,147,483,648 seconds") }
     if minAppendRate < 0 { return ("minAppendRate", "it is below 0") }

@@ -221,4 +221,27 @@ import Testing
       #expect(await list.elements == [1])
     }
   }
+
+  @Test func `a server that always names another page, and has no elements, is an error`()
+    async throws
+  {
+    try await Scene.run { scene in
+      scene.server.on(1) { _ in .reply([]) }
+      let list = scene.api.pages(from: 0) { [method] page in
+        method([]).map { (bytes) throws(BodyError) in
+          Page(bytes, next: page.position + 1)
+        }
+      }
+      var iterator = list.makeAsyncIterator()
+      for round in 1...2 {
+        do {
+          _ = try await iterator.next()
+          Issue.record("there is no element")
+        } catch let error as CallError {
+          #expect(error.code == .decodingFailed)
+        }
+        #expect(scene.server.requests(of: 1).count == 101 * round)
+      }
+    }
+  }
 }

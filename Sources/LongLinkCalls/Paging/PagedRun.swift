@@ -18,6 +18,9 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
     var waiters: [(id: UInt64, completion: (Outcome) -> Void)]
   }
 
+  /// The most pages in a row without an element, each of which names a next one.
+  private static var mostEmpty: Int { 100 }
+
   private let core: LoopBound<CallCore>
   private let configuration: CallConfiguration
   private let first: Position
@@ -31,6 +34,8 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
   private(set) var generation = 0
   private var load: Load?
   private var nextNumber: UInt64 = 0
+  /// The pages without an element that came last.
+  private var empty = 0
 
   init(
     first: Position, size: Int, _ core: LoopBound<CallCore>, _ configuration: CallConfiguration,
@@ -124,6 +129,12 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
     if let next = page.next, next == position || !isRefresh && asked.contains(next) {
       return .failure(
         failure("a page names a next one that was already loaded", code: .decodingFailed))
+    }
+    empty = page.elements.isEmpty && page.next != nil ? empty + 1 : 0
+    guard empty <= Self.mostEmpty else {
+      empty = 0
+      return .failure(
+        failure("\(Self.mostEmpty) pages in a row have no elements", code: .decodingFailed))
     }
     if isRefresh {
       generation += 1

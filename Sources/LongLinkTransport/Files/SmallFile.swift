@@ -30,9 +30,10 @@ package struct SmallFile: Sendable {
   /// Replaces the file in one step, which a crash either leaves out or leaves whole. Nobody else
   /// may read it.
   ///
-  /// `suffix` makes the name of the new file until it takes the place of the old one.
+  /// `suffix` makes the name of the new file until it takes the place of the old one. Of a name
+  /// that would be too long with it, only the beginning is used.
   package func replace(with bytes: [UInt8], suffix: String) throws(FileError) {
-    let draft = "\(path).\(suffix)"
+    let draft = draft(suffix)
     do throws(FileError) {
       try SmallFile.create(draft, bytes)
       try FileCall.retrying("rename", path) { unsafe rename(draft, path) }
@@ -41,6 +42,14 @@ package struct SmallFile: Sendable {
       throw error
     }
     FileCall.syncFolder(of: path)
+  }
+
+  private func draft(_ suffix: String) -> String {
+    let start = path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex
+    var name = path[start...]
+    // A name has at most 255 bytes.
+    while name.utf8.count + suffix.utf8.count > 254 { name.removeLast() }
+    return "\(path[..<start])\(name).\(suffix)"
   }
 
   /// Removes the file, if it is there.

@@ -56,12 +56,16 @@ extension UploadError {
     if let error, error.response == .overloaded {
       return UploadError(.tooManyUploads, link: error)
     }
-    return UploadError(.unreachable, link: error)
+    return UploadError(
+      .unreachable, detail: error == nil ? "the server stores no further bytes" : "", link: error)
   }
 }
 
 /// How long an upload tries again. It has no clock.
 struct RetryBudget {
+  /// The fewest new bytes per second that are a success, in nanoseconds for each: on average since
+  /// the last success, the time aside in which there was nothing to send.
+  private static let longestPerByte: Int64 = 10_000_000
   private static let first: Int64 = 100_000_000
   private static let longest: Int64 = 5_000_000_000
   /// More conflicts than that without success are no accident.
@@ -69,6 +73,8 @@ struct RetryBudget {
 
   private let patience: Int64
   private var lastSuccess = LinkInstant(nanoseconds: 0)
+  /// The new bytes since then.
+  private var gained: UInt64 = 0
   private var failures = 0
   private var conflicts = 0
 
@@ -76,14 +82,28 @@ struct RetryBudget {
     self.patience = patience.clampedNanoseconds
   }
 
-  mutating func begin(at now: LinkInstant) { lastSuccess = now }
-
-  /// Notes that the upload was created, or that the server has more bytes than before.
-  mutating func advanced(at now: LinkInstant) {
+  /// Notes that the upload begins, or was created.
+  mutating func begin(at now: LinkInstant) {
     lastSuccess = now
+    gained = 0
     failures = 0
     conflicts = 0
   }
+
+  /// Notes that the server has so many bytes more than ever before, which is a success unless they
+  /// are too few for the time.
+  mutating func advanced(by count: UInt64, at now: LinkInstant) {
+    gained += count
+    if UInt64(max(0, now - lastSuccess) / RetryBudget.longestPerByte) <= gained { begin(at: now) }
+  }
+
+  /// Notes a time in nanoseconds in which there was nothing to send.
+  mutating func wasIdle(for time: Int64) {
+    lastSuccess = lastSuccess.advanced(by: .nanoseconds(time))
+  }
+
+  /// Whether there has been no success for too long.
+  func isExhausted(at now: LinkInstant) -> Bool { now - lastSuccess >= patience }
 
   /// Whether another conflict may be followed without waiting.
   mutating func mayRepeat() -> Bool {

@@ -13,8 +13,12 @@ public struct UploadOptions: Sendable {
   /// the upload goes on where the server says; if it is of other parts, that is `otherRecord`. An
   /// upload that the server has forgotten begins anew.
   public var record: String?
-  /// How long the upload tries again without any success, after a lost connection or a restart of
-  /// the server. Default: 60 s.
+  /// How long the upload tries again without success, after a lost connection or a restart of the
+  /// server. Default: 60 s.
+  ///
+  /// A success is that the server stores new bytes, at least 100 per second on average since the
+  /// last success. The time in which the upload has no bytes to send does not count: that of a slow
+  /// sequence, and that of `bytesPerSecond`.
   public var patience: Duration
   /// The longest wait for the server's answer to an append, from its last byte on: the server makes
   /// the bytes durable before. After it the upload asks the server how far it is, and goes on

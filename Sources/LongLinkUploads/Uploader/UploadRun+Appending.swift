@@ -13,6 +13,8 @@ extension UploadRun {
   /// Whether the server lacks bytes.
   func hasMore() async throws(Retry) -> Bool {
     guard let source else { return false }
+    let start = loop.driver.now
+    defer { retries.wasIdle(for: loop.driver.now - start) }
     do throws(UploadError) {
       return try await source.hasBytes(at: offset)
     } catch {
@@ -55,6 +57,8 @@ extension UploadRun {
     } catch {
       throw .final(error)
     }
+    // An answer without progress is a failure like any other.
+    if answer.offset == begin || retries.isExhausted(at: loop.driver.now) { throw .link(nil) }
   }
 
   /// Waits for the answer to an append whose bytes were all sent; false if it takes too long.
@@ -79,13 +83,16 @@ extension UploadRun {
     // Proxies bound the body of a POST, and each append is one.
     if case .short = client.state { left = min(left, UploadRun.mostShortAppend) }
     var position = begin
+    var start = loop.driver.now
     while left > 0, try await source.hasBytes(at: position) {
       let limit = min(UploadRun.largestItem, throttle?.piece ?? .max, Int(clamping: left))
       let piece = source.take(upTo: limit)
       if let delay = throttle?.delay(of: piece.count, at: loop.driver.now), delay > .zero {
         try await loop.sleep(for: delay)
       }
+      retries.wasIdle(for: loop.driver.now - start)
       try await writer.write(piece)
+      start = loop.driver.now
       position += UInt64(piece.count)
       left -= UInt64(piece.count)
       let sent = position

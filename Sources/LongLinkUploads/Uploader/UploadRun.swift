@@ -185,7 +185,7 @@ extension UploadRun {
       throw .final(UploadError(.damaged, detail: "the server's ID is none"))
     }
     id = created.id
-    retries.advanced(at: loop.driver.now)
+    retries.begin(at: loop.driver.now)
     generation = created.generation
     mostAppend = created.mostAppend
     do throws(UploadError) {
@@ -245,8 +245,8 @@ extension UploadRun {
     }
     self.offset = offset
     if offset > highest {
+      retries.advanced(by: offset - highest, at: loop.driver.now)
       highest = offset
-      retries.advanced(at: loop.driver.now)
     }
     let total = source?.length
     feed.value.change { $0.begin(at: offset, of: total) }

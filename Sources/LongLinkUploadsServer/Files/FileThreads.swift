@@ -13,45 +13,10 @@ internal import Synchronization
 final class FileThreads: Sendable {
   /// One step of a job; returns whether the job needs another.
   typealias Step = @Sendable () -> Bool
-
-  private struct Owner {
-    var steps = Queue<Step>()
-    var running = 0
-  }
-
-  private struct State {
-    /// Only owners that have a step which waits or runs.
-    var owners: [String: Owner] = [:]
-    /// The owners with a step that waits, each once, in the order of their turns.
-    var turns = Queue<String>()
-    var running = 0
-
-    mutating func add(_ step: @escaping Step, of name: String) {
-      if owners[name, default: Owner()].steps.isEmpty { turns.append(name) }
-      owners[name, default: Owner()].steps.append(step)
-    }
-
-    /// The next step; nil if there is none, or if its owner has to leave a thread to others.
-    mutating func take(atMost most: Int) -> (name: String, step: Step)? {
-      let name =
-        turns.remove { owners[$0]?.running == 0 }
-        ?? turns.remove { owners[$0, default: Owner()].running < most }
-      guard let name, let step = owners[name]?.steps.popFirst() else { return nil }
-      owners[name]?.running += 1
-      running += 1
-      if owners[name]?.steps.isEmpty == false { turns.append(name) }
-      return (name, step)
-    }
-
-    mutating func ended(_ name: String) {
-      running -= 1
-      owners[name]?.running -= 1
-      if let owner = owners[name], owner.running == 0, owner.steps.isEmpty { owners[name] = nil }
-    }
-  }
+  private typealias Turn = (owner: String, element: Step)
 
   private let count: Int
-  private let state = Mutex(State())
+  private let state = Mutex(Turns<String, Step>())
 
   /// Makes so many calls at once, at least one.
   init(_ count: Int) {
@@ -59,20 +24,20 @@ final class FileThreads: Sendable {
   }
 
   /// How many steps wait.
-  var waiting: Int { state.withLock(of: self) { $0.owners.values.reduce(0) { $0 + $1.steps.count } } }
+  var waiting: Int { state.withLock(of: self) { $0.count } }
 
   /// Whether a step of an owner runs.
   func isRunning(_ owner: String) -> Bool {
-    state.withLock(of: self) { $0.owners[owner]?.running ?? 0 > 0 }
+    state.withLock(of: self) { $0.running(of: owner) > 0 }
   }
 
   private var mostOfOwner: Int { max(1, count - 1) }
 
   /// Makes the steps of a job, as `loop` does calls that block. Any thread may ask for it.
   func start(of owner: String, on loop: EventLoop, _ step: @escaping Step) {
-    let first = state.withLock(of: self) { state -> (name: String, step: Step)? in
-      state.add(step, of: owner)
-      return state.running < count ? state.take(atMost: mostOfOwner) : nil
+    let first = state.withLock(of: self) { state -> Turn? in
+      state.append(step, of: owner)
+      return state.running < count ? state.popFirst(atMost: mostOfOwner) : nil
     }
     guard let first else { return }
     if loop.isCurrent {
@@ -82,14 +47,14 @@ final class FileThreads: Sendable {
     }
   }
 
-  private func work(_ first: (name: String, step: Step)) {
-    var next: (name: String, step: Step)? = first
-    while let (name, step) = next {
+  private func work(_ first: Turn) {
+    var next: Turn? = first
+    while let (owner, step) = next {
       let needsMore = step()
       next = state.withLock(of: self) { state in
-        if needsMore { state.add(step, of: name) }
-        state.ended(name)
-        return state.take(atMost: mostOfOwner)
+        if needsMore { state.append(step, of: owner) }
+        state.ended(owner)
+        return state.popFirst(atMost: mostOfOwner)
       }
     }
   }

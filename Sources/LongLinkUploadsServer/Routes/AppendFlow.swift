@@ -7,8 +7,9 @@ internal import Synchronization
 
 /// Brings the items of a stream to an append: while some are written, the next ones arrive.
 ///
-/// What has arrived is written as soon as nothing else of the append is, at most `mostWaiting` bytes
-/// in a turn. While more than so many wait, no item is taken, and so the stream grants no credit.
+/// What has arrived is written as soon as nothing else of the append is, at most `mostWaiting`
+/// bytes in a turn. While more than so many wait, no item is taken, and so the stream grants no
+/// credit.
 final class AppendFlow: Sendable {
   private struct State {
     /// What was not written yet, and the number of its bytes.
@@ -112,8 +113,8 @@ final class AppendFlow: Sendable {
     }
   }
 
-  /// Writes some of what has arrived, on a thread for files; returns whether there is more. `rest` is
-  /// what is left of a piece.
+  /// Writes some of what has arrived, on a thread for files; returns whether there is more. `rest`
+  /// is what is left of a piece.
   private func write(_ rest: inout ArraySlice<UInt8>) -> Bool {
     var left = Self.mostWaiting
     while left > 0 {

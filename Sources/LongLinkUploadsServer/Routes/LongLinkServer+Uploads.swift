@@ -6,7 +6,7 @@ public import LongLinkServer
 internal import LongLinkTransport
 internal import LongLinkUploadMessages
 
-/// An upload that was finished.
+/// An upload that was finished, or is about to be.
 public struct FinishedUpload: Hashable, Sendable {
   /// Its ID, which is also the name of its folder in the directory.
   public let id: String
@@ -15,6 +15,15 @@ public struct FinishedUpload: Hashable, Sendable {
   public let files: [String]
   /// The number of its bytes, those of fields included.
   public let byteCount: UInt64
+}
+
+extension FinishedUpload {
+  /// `names` is empty for what is no file.
+  init(id: String, names: [String], _ byteCount: UInt64) {
+    self.id = id
+    files = names.filter { !$0.isEmpty }
+    self.byteCount = byteCount
+  }
 }
 
 extension LongLinkServer {
@@ -27,10 +36,15 @@ extension LongLinkServer {
   /// the owner of the process alone.
   ///
   /// Files are read and written on `fileThreads` threads, from 1 to 64; in a simulation on the
-  /// loop. `onFinish` is called for each finished upload, on the loop of its connection, at
-  /// most once; not for one whose finish a crash has interrupted, which the next start moves to its
-  /// place. A request that `rule` does not allow is refused with 403. Default: the rule of
-  /// `require(_:)`.
+  /// loop. Clients take turns on them.
+  ///
+  /// `mayFinish` is asked about each upload whose bytes are complete and have the client's hash,
+  /// before it is finished. If it throws, the client gets that rejection; the upload stays
+  /// unfinished, and can be finished later, aborted, or expires. It is called on the loop of the
+  /// connection, and may be asked about an upload again. `onFinish` is called for each finished
+  /// upload, on the loop of its connection, at most once; not for one whose finish a crash has
+  /// interrupted, which the next start moves to its place. A request that `rule` does not allow is
+  /// refused with 403. Default: the rule of `require(_:)`.
   ///
   /// Throws `invalidConfiguration`, which names the field, if a limit is out of its range, or if
   /// the directory cannot be used: its parent must exist, and no other server may receive uploads
@@ -40,11 +54,14 @@ extension LongLinkServer {
     in directory: String, limits: UploadLimits = UploadLimits(), fileThreads: Int = 4,
     requires rule: AccessRule? = nil,
     fileID: StaticString = #fileID, line: UInt = #line,
-    onFinish: @escaping @Sendable (FinishedUpload) -> Void = { _ in }
+    onFinish: @escaping @Sendable (FinishedUpload) -> Void = { _ in },
+    mayFinish: @escaping @Sendable (FinishedUpload, Peer) async throws(Rejection) -> Void = {
+      _, _ throws(Rejection) in
+    }
   ) throws(LongLinkError) -> UploadReceiver {
     try routeUploads(
       in: directory, limits: limits, fileThreads: fileThreads, requires: rule, waiting: nil,
-      fileID: fileID, line: line, onFinish: onFinish)
+      fileID: fileID, line: line, mayFinish: mayFinish, onFinish: onFinish)
   }
 
   /// The same with another bound on the bytes that wait.
@@ -52,6 +69,7 @@ extension LongLinkServer {
     in directory: String, limits: UploadLimits, fileThreads: Int = 4,
     requires rule: AccessRule? = nil, waiting: WaitingBytes?,
     fileID: StaticString = #fileID, line: UInt = #line,
+    mayFinish: @escaping @Sendable (FinishedUpload, Peer) async throws(Rejection) -> Void,
     onFinish: @escaping @Sendable (FinishedUpload) -> Void
   ) throws(LongLinkError) -> UploadReceiver {
     if let (field, reason) = limits.objection {
@@ -69,7 +87,7 @@ extension LongLinkServer {
     }
     let receiver = UploadReceiver(
       store, FileThreads(fileThreads), configuration.logger,
-      waiting: waiting ?? WaitingBytes(UploadLimits.mostWaitingBytes), onFinish)
+      waiting: waiting ?? WaitingBytes(UploadLimits.mostWaitingBytes), mayFinish, onFinish)
     receiver.route(on: self, requires: rule, fileID, line)
     add(receiver)
     return receiver

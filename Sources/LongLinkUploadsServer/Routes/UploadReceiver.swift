@@ -19,17 +19,21 @@ public final class UploadReceiver: Sendable {
   let threads: FileThreads
   let log: PeerLog
   let waiting: WaitingBytes
+  let mayFinish: @Sendable (FinishedUpload, Peer) async throws(Rejection) -> Void
   let onFinish: @Sendable (FinishedUpload) -> Void
   private let state = Mutex(State())
 
   init(
     _ store: UploadStore, _ threads: FileThreads, _ logger: Logger,
-    waiting: WaitingBytes, _ onFinish: @escaping @Sendable (FinishedUpload) -> Void
+    waiting: WaitingBytes,
+    _ mayFinish: @escaping @Sendable (FinishedUpload, Peer) async throws(Rejection) -> Void,
+    _ onFinish: @escaping @Sendable (FinishedUpload) -> Void
   ) {
     self.waiting = waiting
     self.store = store
     self.threads = threads
     log = PeerLog(logger)
+    self.mayFinish = mayFinish
     self.onFinish = onFinish
   }
 
@@ -156,7 +160,8 @@ public final class UploadReceiver: Sendable {
       try await copy(items, to: append, of: principal, on: request.peer.loop)
     } catch {
       // What has come is kept, if nobody has taken the upload over.
-      _ = try? await threads.run(of: principal, on: request.peer.loop) { [self] () throws(UploadFailure) in
+      _ = try? await threads.run(of: principal, on: request.peer.loop) {
+        [self] () throws(UploadFailure) in
         try append.end(now: now)
       }
       store.counted { $0.appendsCut += 1 }
@@ -221,6 +226,7 @@ public final class UploadReceiver: Sendable {
       try finishing.hashMore() ? nil : try finishing.isIntact()
     }
     if isIntact {
+      try await admit(finishing, request)
       try await answer(request) { () throws(UploadFailure) in
         try finishing.completeMore() ? nil : ()
       }
@@ -235,6 +241,25 @@ public final class UploadReceiver: Sendable {
     }
   }
 
+  /// Asks the application whether an upload may be finished.
+  private func admit(_ finishing: Finishing, _ request: InboundRequest) async throws {
+    let upload = FinishedUpload(
+      id: finishing.upload.id, names: finishing.upload.layout.names, finishing.request.size)
+    do throws(Rejection) {
+      try await mayFinish(upload, request.peer)
+    } catch {
+      _ = try await answer(request) { () throws(UploadFailure) in finishing.refuse() }
+      store.counted { $0.refused += 1 }
+      log.log(.info, "The application refused to finish an upload", at: request.peer.clock.now) {
+        [
+          "id": "\(upload.id)", "code": "\(error.code)",
+          "peer": "\(PeerText(UploadOwner.name(of: request.peer)))",
+        ]
+      }
+      throw error
+    }
+  }
+
   private func finished(
     _ message: FinishRequest, _ response: FinishResponse, _ request: InboundRequest
   ) {
@@ -244,9 +269,7 @@ public final class UploadReceiver: Sendable {
         "peer": "\(PeerText(UploadOwner.name(of: request.peer)))",
       ]
     }
-    onFinish(
-      FinishedUpload(
-        id: message.id, files: response.names.filter { !$0.isEmpty }, byteCount: message.size))
+    onFinish(FinishedUpload(id: message.id, names: response.names, message.size))
   }
 
   // MARK: Failures

@@ -9,34 +9,28 @@ internal import Foundation
 /// The fields of a form that was uploaded, as an object of JSON: a string for a field, and an array
 /// of strings for one that was repeated. Bytes that are not UTF-8 become U+FFFD.
 struct FormFields {
-  private enum Value: Encodable {
-    case one(String)
-    case several([String])
-
-    func encode(to encoder: any Encoder) throws {
-      var container = encoder.singleValueContainer()
-      switch self {
-      case .one(let text): try container.encode(text)
-      case .several(let texts): try container.encode(texts)
-      }
-    }
-  }
-
-  private var values: [String: [String]] = [:]
+  /// The values by the bytes of the name: names that Swift takes for equal are two fields.
+  private var values: [[UInt8]: [String]] = [:]
 
   /// Adds a field with its value.
   mutating func add(_ value: [UInt8], to name: String) {
-    values[name, default: []].append(String(decoding: value, as: UTF8.self))
+    values[Array(name.utf8), default: []].append(String(decoding: value, as: UTF8.self))
   }
 
   /// The document, with the fields sorted by name.
   func encoded() -> [UInt8] {
-    let object = values.mapValues { $0.count == 1 ? Value.one($0[0]) : Value.several($0) }
     let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard let data = try? encoder.encode(object) else {
-      preconditionFailure("an object of strings can be encoded")
+    encoder.outputFormatting = .withoutEscapingSlashes
+    func json(_ value: some Encodable) -> [UInt8] {
+      guard let data = try? encoder.encode(value) else {
+        preconditionFailure("strings can be encoded")
+      }
+      return Array(data)
     }
-    return Array(data) + [UInt8(ascii: "\n")]
+    let members = values.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { name, values in
+      json(String(decoding: name, as: UTF8.self)) + [UInt8(ascii: ":")]
+        + (values.count == 1 ? json(values[0]) : json(values))
+    }
+    return Array("{".utf8) + members.joined(separator: ",".utf8) + Array("}\n".utf8)
   }
 }

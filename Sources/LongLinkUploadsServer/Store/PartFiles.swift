@@ -162,9 +162,9 @@ struct PartFiles {
     return Int(min(UInt64(count), min(end, entry.end) - offset))
   }
 
-  /// Goes on to make the files of the parts without bytes, to check that all files have their sizes,
-  /// and to read the fields. Returns false once the file with the fields is durable, and the names of
-  /// all files are.
+  /// Goes on to make the files of the parts without bytes, to check that all files have their
+  /// sizes, and to read the fields. Returns false once the file with the fields is durable, and the
+  /// names of all files are.
   func complete(_ completion: inout Completion, at end: UInt64) throws(UploadFailure) -> Bool {
     let first = completion.next
     for index in first..<min(first + Self.mostAtOnce, layout.entries.count) {
@@ -197,9 +197,16 @@ struct PartFiles {
   }
 
   private func write(_ form: FormFields) throws(FileError) {
-    // One of an earlier attempt; no other file has the name.
-    try files.removeFile(PartLayout.fieldsName)
-    try files.write(form.encoded(), to: PartLayout.fieldsName)
+    let (bytes, name) = (form.encoded(), PartLayout.fieldsName)
+    if try files.kind(of: name) == nil {
+      // Among the fields, where no file of the client's can have the name.
+      try fields.removeFile(name)
+      try fields.write(bytes, to: name)
+      try fields.rename(name, to: files, as: name)
+    } else if try files.contents(of: name, limit: bytes.count) != bytes {
+      // Not that of an earlier attempt: it may be the client's, and is never replaced.
+      throw FileError("write", name, errno: FileError.inUse)
+    }
     try files.sync()
   }
 

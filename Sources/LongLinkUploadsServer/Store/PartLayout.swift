@@ -45,6 +45,9 @@ struct PartLayout: Sendable {
   /// The number of bytes of all parts; nil if the last one's is not known.
   var size: UInt64? { entries.last?.size == nil ? nil : entries.last?.end }
 
+  /// How many entries of the file system it takes: the parts, the folder, and the fields.
+  var fileCount: Int { entries.count + 2 }
+
   /// The names of the files, as a finish is answered; empty for fields.
   var names: [String] { entries.map { $0.isFile ? $0.name : "" } }
 

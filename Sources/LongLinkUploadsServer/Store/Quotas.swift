@@ -11,6 +11,10 @@ final class Quotas: Sendable {
     var appends = 0
     var requests = 0
     var bytes: UInt64 = 0
+    var files = 0
+
+    /// What the bytes become on the disk.
+    var cost: UInt64 { bytes + UInt64(files) * UploadLimits.blockBytes }
   }
 
   private struct State {
@@ -34,40 +38,48 @@ final class Quotas: Sendable {
     self.limits = limits
   }
 
-  /// Counts an upload of a client.
-  func addUpload(of client: String, requestSize: Int) throws(UploadFailure) {
-    let objection: String? = state.withLock(of: self) { state in
+  /// Counts an upload of a client, with its files.
+  func addUpload(of client: String, requestSize: Int, files: Int) throws(UploadFailure) {
+    let failure: UploadFailure? = state.withLock(of: self) { state in
       let own = state.clients[client, default: Usage()]
       if own.uploads >= limits.maxClientUploads {
-        return "the client has \(own.uploads) unfinished uploads"
+        return .tooMany("the client has \(own.uploads) unfinished uploads")
       }
       guard state.total.uploads < limits.maxUploads,
         requestSize <= UploadLimits.mostRequestsBytes - state.requestBytes
-      else { return "the server has too many unfinished uploads" }
+      else { return .tooMany("the server has too many unfinished uploads") }
+      guard room(of: own, state) >= UInt64(files) * UploadLimits.blockBytes else {
+        return .noSpace("the unfinished uploads take all space that they may")
+      }
       state.requestBytes += requestSize
-      state.change(client) { $0.uploads += 1 }
+      state.change(client) { usage in
+        usage.uploads += 1
+        usage.files += files
+      }
       return nil
     }
-    if let objection { throw .tooMany(objection) }
+    if let failure { throw failure }
   }
 
   /// Counts an upload that was found at the start, above all limits if need be.
-  func restoreUpload(of client: String, requestSize: Int, bytes: UInt64) {
+  func restoreUpload(of client: String, requestSize: Int, files: Int, bytes: UInt64) {
     state.withLock(of: self) { state in
       state.requestBytes += requestSize
       state.change(client) { usage in
         usage.uploads += 1
+        usage.files += files
         usage.bytes += bytes
       }
     }
   }
 
   /// Counts an upload no more, nor its bytes.
-  func removeUpload(of client: String, requestSize: Int, bytes: UInt64) {
+  func removeUpload(of client: String, requestSize: Int, files: Int, bytes: UInt64) {
     state.withLock(of: self) { state in
       state.requestBytes -= requestSize
       state.change(client) { usage in
         usage.uploads -= 1
+        usage.files -= files
         usage.bytes -= bytes
       }
     }
@@ -108,20 +120,19 @@ final class Quotas: Sendable {
 
   /// How many bytes a client may write.
   func room(of client: String) -> UInt64 {
-    state.withLock(of: self) { state in
-      let own = state.clients[client, default: Usage()].bytes
-      return min(
-        limits.maxClientBytes - min(own, limits.maxClientBytes),
-        limits.maxBytes - min(state.total.bytes, limits.maxBytes))
-    }
+    state.withLock(of: self) { room(of: $0.clients[client, default: Usage()], $0) }
+  }
+
+  private func room(of own: Usage, _ state: State) -> UInt64 {
+    min(
+      limits.maxClientBytes - min(own.cost, limits.maxClientBytes),
+      limits.maxBytes - min(state.total.cost, limits.maxBytes))
   }
 
   /// Counts bytes of a client; returns false, and counts none, if there is no room.
   func take(_ count: UInt64, of client: String) -> Bool {
     state.withLock(of: self) { state in
-      let own = state.clients[client, default: Usage()].bytes
-      guard own + count <= limits.maxClientBytes, state.total.bytes + count <= limits.maxBytes
-      else { return false }
+      guard count <= room(of: state.clients[client, default: Usage()], state) else { return false }
       state.change(client) { $0.bytes += count }
       return true
     }

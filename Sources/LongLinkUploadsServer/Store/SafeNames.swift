@@ -5,34 +5,47 @@
 /// Of a name that a client sent, the last component is taken, behind the last slash or backslash.
 /// Characters that control a terminal or the direction of text become `_`, and a name that would
 /// be empty or mean a folder becomes `file`. A name that was used before gets a number in front of
-/// its extension: `a.txt`, `a-2.txt`, `a-3.txt`. It has at most 255 bytes.
+/// its extension: `a.txt`, `a-2.txt`, `a-3.txt`. So does one that differs from it in case or normal
+/// form alone, because some file systems take both for the same. It has at most 255 bytes.
 package struct SafeNames {
   /// The most bytes of a name.
   package static let limit = 255
 
-  /// Equal if a file system may take them for the same: Swift compares strings by their
-  /// characters.
+  /// The names as `folded`.
   private var used: Set<String>
-  /// The number that a name got last, so that many equal names take no long search.
+  /// The number that such a name got last, so that many equal names take no long search.
   private var numbers: [String: Int] = [:]
 
   /// Begins with names that no file may have.
   package init(reserved: Set<String> = []) {
-    used = reserved
+    used = Set(reserved.map(Self.folded))
+  }
+
+  /// A form that is equal for names that any file system may take for the same: without case,
+  /// without characters that are not seen, and without points and blanks at the end. Swift compares
+  /// strings by their characters, so the normal form makes no difference.
+  private static func folded(_ name: String) -> String {
+    let seen = name.unicodeScalars.filter { !$0.properties.isDefaultIgnorableCodePoint }
+    let end = seen.lastIndex { $0 != "." && $0 != " " }
+    let stem = String(
+      String.UnicodeScalarView(seen[..<(end.map(seen.index(after:)) ?? seen.startIndex)]))
+    // In both directions: ß and ẞ, ſ and s, ς and σ differ after one of them.
+    return stem.uppercased().lowercased()
   }
 
   /// Returns the name to keep a file under.
   package mutating func name(for sent: String) -> String {
     let name = Self.safe(sent)
-    if used.insert(name).inserted { return name }
+    let form = Self.folded(name)
+    if used.insert(form).inserted { return name }
     let (stem, ending) = Self.split(name)
-    var number = numbers[name, default: 1]
+    var number = numbers[form, default: 1]
     while true {
       number += 1
       let suffix = "-\(number)\(ending)"
       let numbered = Self.cut(stem, to: Self.limit - suffix.utf8.count) + suffix
-      if used.insert(numbered).inserted {
-        numbers[name] = number
+      if used.insert(Self.folded(numbered)).inserted {
+        numbers[form] = number
         return numbered
       }
     }

@@ -102,7 +102,11 @@ extension UploadStore {
     let state = StoredState(number: 1, generation: 1, offset: 0, expiresAtMs: now + lifetime)
     let upload = Upload(
       id: id, request, of: principal, in: unfinished, quotas, state, isClean: true)
-    try quotas.addUpload(of: principal, requestSize: upload.requestSize)
+    let files = upload.layout.fileCount
+    // It could not be finished, so no bytes are taken.
+    try finishedQuota.take(
+      files: files, bytes: upload.layout.size ?? 0, of: principal, now: now, counts: false)
+    try quotas.addUpload(of: principal, requestSize: upload.requestSize, files: files)
     do throws(FileError) {
       let folder = try unfinished.makeFolder(id)
       do throws(FileError) {
@@ -119,7 +123,8 @@ extension UploadStore {
         throw error
       }
     } catch {
-      quotas.removeUpload(of: principal, requestSize: upload.requestSize, bytes: 0)
+      quotas.removeUpload(
+        of: principal, requestSize: upload.requestSize, files: files, bytes: 0)
       throw UploadFailure(error)
     }
     table.withLock(of: self) { table in

@@ -48,6 +48,11 @@ struct Finishing: Sendable {
     }
   }
 
+  /// Lets the upload be gone on with, whose finish the application has refused.
+  func refuse() {
+    upload.work.withLock(of: upload) { _ in giveUp() }
+  }
+
   /// Lets the upload be gone on with.
   private func giveUp() {
     upload.facts.withLock(of: upload) { if $0.phase == .finishing { $0.phase = .open } }
@@ -76,9 +81,12 @@ struct Finishing: Sendable {
     }
   }
 
-  /// Makes the state say that the upload is finished, whose files are complete.
-  func commit() throws(UploadFailure) {
-    try step { _ throws(UploadFailure) in
+  /// Makes the state say that the upload is finished, whose files are complete, if its client may
+  /// finish so much.
+  func commit(_ quota: FinishedQuota, now: UInt64) throws(UploadFailure) {
+    try step { work throws(UploadFailure) in
+      try quota.take(
+        files: upload.layout.fileCount, bytes: work.written, of: upload.principal, now: now)
       try filing { () throws(FileError) in
         try upload.commit { $0.phase = .finished(hash: request.sha256) }
       }
@@ -154,7 +162,7 @@ extension UploadStore {
       counted { $0.mismatched += 1 }
       throw .mismatch("the bytes have another hash; the upload was removed")
     }
-    try finishing.commit()
+    try finishing.commit(finishedQuota, now: now)
     counted { $0.finished += 1 }
     return try settle(finishing.upload, now: now)
   }

@@ -71,7 +71,8 @@ extension UploadStore {
     let upload = Upload(
       id: id, request, of: stored.principal, in: unfinished, quotas, state, isClean: false)
     quotas.restoreUpload(
-      of: stored.principal, requestSize: upload.requestSize, bytes: state.offset)
+      of: stored.principal, requestSize: upload.requestSize, files: upload.layout.fileCount,
+      bytes: state.offset)
     table.withLock(of: self) { table in
       table.uploads[id] = upload
       if !upload.key.isEmpty {

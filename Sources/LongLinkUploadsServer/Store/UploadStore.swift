@@ -72,6 +72,7 @@ package final class UploadStore: Sendable {
 
   let limits: UploadLimits
   let quotas: Quotas
+  let finishedQuota: FinishedQuota
   /// The directory, with the places of finished uploads.
   let root: Folder
   let unfinished: Folder
@@ -88,6 +89,7 @@ package final class UploadStore: Sendable {
   ) throws(FileError) {
     self.limits = limits
     quotas = Quotas(limits)
+    finishedQuota = FinishedQuota(limits)
     root = try Folder.open(directory, probe: probe)
     unfinished = try root.folderOrNew(Self.unfinishedName)
     finishedFolder = try root.folderOrNew(Self.finishedName)
@@ -280,7 +282,8 @@ package final class UploadStore: Sendable {
       table.keys[key] = nil
     }
     quotas.removeUpload(
-      of: upload.principal, requestSize: upload.requestSize, bytes: bytes)
+      of: upload.principal, requestSize: upload.requestSize, files: upload.layout.fileCount,
+      bytes: bytes)
   }
 
   // MARK: Expiry

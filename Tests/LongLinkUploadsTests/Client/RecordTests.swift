@@ -43,6 +43,19 @@ import Testing
     await client.close()
   }
 
+  @Test func `a record has as long a name as a file may have`() async throws {
+    let folder = try TemporaryFolder()
+    try await UploadStage.run { stage in
+      for name in [String(repeating: "r", count: 255), String(repeating: "ä", count: 127)] {
+        let body = UploadBody([.bytes("f", fileName: "f", [1])])
+        let options = UploadOptions(record: folder.path(name))
+        _ = try await stage.uploader.upload(body, options: options)
+      }
+      let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
+      #expect(left.isEmpty)
+    }
+  }
+
   @Test func `a later process sends only what the server lacks`() async throws {
     let folder = try TemporaryFolder()
     let bytes = sampleBytes(1_000_000)

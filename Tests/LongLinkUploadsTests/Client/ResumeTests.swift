@@ -215,6 +215,59 @@ import Testing
     }
   }
 
+  @Test func `a server that answers and keeps nothing ends the upload, with pauses before`()
+    async throws
+  {
+    try await UploadStage.run { stage in
+      stage.uploads.script.keepsNothing = true
+      let upload = stage.uploader.start(
+        UploadBody([.bytes("f", fileName: "f", sampleBytes(100_000))]))
+      let error = await failure(upload)
+      #expect(error?.code == .unreachable)
+      #expect(error.map { "\($0)" } == "no progress: the server stores no further bytes")
+      #expect(59...63 ~= stage.simulation.now.nanoseconds / 1_000_000_000)
+      // Each pause is longer than the one before, up to 5 s.
+      #expect((10...40).contains(stage.uploads.count(14)))
+    }
+  }
+
+  @Test func `a server that keeps a byte now and then ends the upload as well`() async throws {
+    try await UploadStage.run { stage in
+      stage.uploads.script.mostAppend = 1
+      stage.uploads.script.delay[14] = .milliseconds(20)
+      let upload = stage.uploader.start(
+        UploadBody([.bytes("f", fileName: "f", sampleBytes(100_000))]))
+      #expect(await failure(upload)?.code == .unreachable)
+      #expect(59...63 ~= stage.simulation.now.nanoseconds / 1_000_000_000)
+    }
+  }
+
+  @Test func `a slow sequence and a rate limit are not the server's fault`() async throws {
+    try await UploadStage.run { stage in
+      let slow = UploadContent.sequence { offset in
+        AsyncThrowingStream<[UInt8], any Error> { continuation in
+          stage.simulation.spawn {
+            for byte in Int(offset)..<40 {
+              try await stage.simulation.sleep(for: .seconds(10))
+              continuation.yield([UInt8(byte)])
+            }
+            continuation.finish()
+          }
+        }
+      }
+      stage.uploads.script.mostAppend = 7
+      let receipt = try await stage.uploader.upload(
+        UploadBody([UploadPart("f", fileName: "f", slow)]))
+      #expect(receipt.size == 40 && stage.uploads.only?.bytes == Array(0..<40))
+      stage.uploads.forgetAll()
+      var options = UploadOptions()
+      options.bytesPerSecond = 5
+      _ = try await stage.uploader.upload(
+        UploadBody([.bytes("f", fileName: "f", sampleBytes(600))]), options: options)
+      #expect(stage.uploads.only?.bytes.count == 600)
+    }
+  }
+
   @Test func `a server that does not answer an append is asked how far it is`() async throws {
     try await UploadStage.run { stage in
       stage.uploads.script.delay[14] = .seconds(1_000)

@@ -31,6 +31,8 @@ final class ScriptedUploads: Sendable {
     var onAppend: (@Sendable (Int) -> Void)?
     /// Whether an append that is cut off keeps nothing.
     var forgetsCutAppends = false
+    /// Whether appends are answered, but none of their bytes is kept.
+    var keepsNothing = false
     /// How long each request of these types takes.
     var delay: [MessageType: Duration] = [:]
   }
@@ -226,6 +228,10 @@ extension ScriptedUploads {
         }
       }
       throw error
+    }
+    if script.keepsNothing {
+      change { $0.bytes.removeLast(count) }
+      count = 0
     }
     return try AppendResponse(offset: message.offset + UInt64(count)).encodedBytes()
   }

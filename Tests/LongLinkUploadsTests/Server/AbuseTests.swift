@@ -129,7 +129,8 @@ import Testing
     try stage.finish(id, bytes)
     #expect(
       flushes.take(id) == [
-        "\(folder)/fields.json", folder, ".unfinished/ID/state", "", ".finished/.ID", ".finished",
+        ".unfinished/ID/fields/fields.json", folder, ".unfinished/ID/state", "", ".finished/.ID",
+        ".finished",
       ])
   }
 

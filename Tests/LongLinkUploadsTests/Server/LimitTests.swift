@@ -88,8 +88,8 @@ import Testing
   @Test func `the bytes of a client, and of all, are bounded, and come free again`() throws {
     var stage = try StoreStage(
       limits {
-        $0.maxClientBytes = 100
-        $0.maxBytes = 150
+        $0.maxClientBytes = 100 + 2 * StoreStage.fileCost
+        $0.maxBytes = 150 + 3 * StoreStage.fileCost
       })
     let first = try stage.create(Self.file).id
     let second = try stage.create(Self.file).id
@@ -103,6 +103,8 @@ import Testing
     try stage.restart(stage.store.limits)
     expect(.noSpace("")) { try stage.append([1], to: third, at: 50, of: "b") }
     try stage.finish(first, StoreStage.bytes(60))
+    _ = try stage.create(Self.file)
+    expect(.noSpace("")) { try stage.create(Self.file, of: "b") }
     try stage.append(StoreStage.bytes(50), to: third, at: 50, of: "b")
     expect(.noSpace("")) { try stage.append(StoreStage.bytes(11), to: second, at: 40) }
     try stage.store.abort(AbortRequest(id: third), of: "a")
@@ -210,6 +212,10 @@ import Testing
       ("maxUploadBytes", { $0.maxUploadBytes = .max }), ("lifetime", { $0.lifetime = .zero }),
       ("lifetime", { $0.lifetime = .seconds(1 << 32) }),
       ("itemTimeout", { $0.itemTimeout = .zero }), ("minAppendRate", { $0.minAppendRate = -1 }),
+      ("maxClientFinishedFiles", { $0.maxClientFinishedFiles = 1_001 }),
+      ("maxFinishedFiles", { $0.maxFinishedFiles = 99_999 }),
+      ("maxClientFinishedBytes", { $0.maxClientFinishedBytes = 4 << 30 }),
+      ("maxFinishedBytes", { $0.maxFinishedBytes = 1 << 30 }), ("maxParts", { $0.maxParts = .max }),
     ]
     for (field, change) in wrong { #expect(limits(change).objection?.field == field) }
   }

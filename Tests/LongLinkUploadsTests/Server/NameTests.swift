@@ -34,6 +34,51 @@ import Testing
       ])
   }
 
+  @Test func `names that a file system may take for the same are told apart by a number`() {
+    for (first, second, kept) in [
+      ("a.txt", "A.TXT", "A-2.TXT"), ("STRASSE", "straße", "straße-2"), ("é", "E\u{301}", "É-2"),
+      ("σ", "ς", "ς-2"), ("s", "ſ", "ſ-2"), ("K", "\u{212A}", "\u{212A}-2"),
+      ("a.", "a", "a-2"), ("ab", "a\u{200D}b", "a\u{200D}b-2"), ("a\u{FE0F}", "A", "A-2"),
+    ] {
+      var names = SafeNames()
+      #expect(names.name(for: first) == first)
+      #expect(names.name(for: second) == kept)
+    }
+    var names = SafeNames(reserved: ["fields.json"])
+    #expect(names.name(for: "FIELDS.JSON") == "FIELDS-2.JSON")
+    #expect(names.name(for: "fields-2.json") == "fields-2-2.json")
+    #expect(names.name(for: "\u{FB01}elds.json") == "\u{FB01}elds-3.json")
+  }
+
+  @Test func `files that differ in case alone, and fields in normal form alone, are both kept`()
+    throws
+  {
+    let stage = try StoreStage()
+    let parts = [
+      StoreStage.file("a.txt", 1), StoreStage.file("A.txt", 1), StoreStage.file("Fields.json", 1),
+      StoreStage.field("\u{E9}", 1), StoreStage.field("e\u{301}", 1),
+      StoreStage.field("e\u{301}", 1),
+    ]
+    let id = try stage.create(parts).id
+    try stage.append(Array("123xyz".utf8), to: id, at: 0)
+    #expect(
+      try stage.finish(id, Array("123xyz".utf8)).prefix(3) == ["a.txt", "A-2.txt", "Fields-2.json"])
+    let fields = "{\"e\u{301}\":[\"y\",\"z\"],\"\u{E9}\":\"x\"}\n"
+    #expect(stage.directory.file("\(id)/fields.json") == Array(fields.utf8))
+  }
+
+  @Test func `no file of the client's is replaced by that with the fields`() throws {
+    let stage = try StoreStage()
+    let id = try stage.create([StoreStage.file("a", 1)]).id
+    try stage.append([1], to: id, at: 0)
+    // As where a volume takes two names for the same.
+    stage.directory.write([7], to: ".unfinished/\(id)/files/fields.json")
+    expect(.failed(FileError("", "", errno: EBUSY))) { try stage.finish(id, [1]) }
+    #expect(stage.directory.file(".unfinished/\(id)/files/fields.json") == [7])
+    stage.directory.write(Array("{}\n".utf8), to: ".unfinished/\(id)/files/fields.json")
+    try stage.finish(id, [1])
+  }
+
   @Test func `long names are cut between characters, and keep their extension`() {
     var names = SafeNames()
     let long = String(repeating: "ä", count: 200) + ".tar.gz"
@@ -73,6 +118,9 @@ import Testing
     expect(.failed(FileError("", "", errno: EEXIST))) { try stage.append([2], to: id, at: 1) }
     try stage.append([2], to: id, at: 1)
     try directory.link(".unfinished/\(id)/files/fields.json", to: outside.path + "/fields")
+    expect(.failed(FileError("", "", errno: ELOOP))) { try stage.finish(id, [1, 2]) }
+    try FileManager.default.removeItem(
+      atPath: directory.path + "/.unfinished/\(id)/files/fields.json")
     try directory.link(id, to: outside.path)
     expect(.failed(FileError("", "", errno: ENOTDIR))) { try stage.finish(id, [1, 2]) }
     try FileManager.default.removeItem(atPath: directory.path + "/" + id)

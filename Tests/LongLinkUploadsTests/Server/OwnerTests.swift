@@ -130,7 +130,7 @@ import Testing
   @Test func `limits count by principal, not by the address that they share`() async throws {
     try await run {
       $0.maxClientUploads = 2
-      $0.maxClientBytes = 10
+      $0.maxClientBytes = 10 + 2 * StoreStage.fileCost
     } _: { stage in
       let (ann, bob) = (try stage.client(as: "ann"), try stage.client(as: "bob"))
       let ids = [try await stage.create(of: ann), try await stage.create(of: ann)]

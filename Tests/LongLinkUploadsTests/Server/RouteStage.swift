@@ -30,6 +30,7 @@ final class RouteStage: Sendable {
   private init(
     _ simulation: Simulation, _ directory: UploadDirectory, _ limits: UploadLimits,
     _ waiting: WaitingBytes?, _ rule: AccessRule?,
+    _ mayFinish: @escaping @Sendable (FinishedUpload, Peer) async throws(Rejection) -> Void,
     _ authenticate: (@Sendable (AuthenticationRequest) async throws -> Authentication)?
   ) throws {
     self.simulation = simulation
@@ -41,7 +42,8 @@ final class RouteStage: Sendable {
     configuration.authenticate = authenticate
     server = try LongLinkServer(configuration, on: [simulation.eventLoop(named: "server")])
     receiver = try server.routeUploads(
-      in: directory.path, limits: limits, requires: rule, waiting: waiting
+      in: directory.path, limits: limits, requires: rule, waiting: waiting,
+      mayFinish: mayFinish
     ) { upload in
       finished.list.withLock { $0.append(upload) }
     }
@@ -52,6 +54,9 @@ final class RouteStage: Sendable {
     _ change: (inout UploadLimits) -> Void = { _ in },
     in directory: UploadDirectory = UploadDirectory(), waiting: WaitingBytes? = nil,
     requires rule: AccessRule? = nil,
+    mayFinish: @escaping @Sendable (FinishedUpload, Peer) async throws(Rejection) -> Void = {
+      _, _ throws(Rejection) in
+    },
     authenticate: (@Sendable (AuthenticationRequest) async throws -> Authentication)? = nil,
     _ body: @escaping @Sendable (RouteStage) async throws -> Void
   ) async throws {
@@ -59,7 +64,7 @@ final class RouteStage: Sendable {
     change(&limits)
     let simulation = Simulation(seed: 1)
     let stage = try RouteStage(
-      simulation, directory, limits, waiting, rule, authenticate)
+      simulation, directory, limits, waiting, rule, mayFinish, authenticate)
     try await simulation.run {
       try await stage.server.start()
       let result = await Result { () async throws in try await body(stage) }

@@ -163,7 +163,7 @@ import Testing
   }
 
   @Test func `a full disk is answered with 507, and what is there is kept`() async throws {
-    try await RouteStage.run({ $0.maxClientBytes = 5 }) { stage in
+    try await RouteStage.run({ $0.maxClientBytes = 5 + StoreStage.fileCost }) { stage in
       let client = try stage.client()
       let id = try await stage.create(of: client)
       let error = await #expect(throws: LongLinkError.self) {

@@ -92,7 +92,8 @@ import Testing
     #expect(stage.directory.names(".unfinished") == [])
   }
 
-  @Test func `a takeover in the middle of a finish leaves nothing in the way of an append`() throws {
+  @Test func `a takeover in the middle of a finish leaves nothing in the way of an append`() throws
+  {
     let stage = try StoreStage()
     let parts = (0..<40).map { StoreStage.file("\($0)", 0) } + [StoreStage.file("last", nil)]
     let id = try stage.create(parts).id

@@ -69,6 +69,9 @@ struct StoreStage {
     store = try UploadStore(in: directory.path, limits, now: now, probe: probe)
   }
 
+  /// What an upload of one file takes besides its bytes: for the file, its folder and the fields.
+  static let fileCost: UInt64 = 3 * 4_096
+
   /// A new ID.
   static func id() -> String {
     (0..<16).map { _ in UInt8.random(in: 0...255) }.hexadecimal

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A queue whose owners take turns, however much one of them has in it.
+///
+/// The next element is that of an owner of whose elements none runs; only if there is none, it is
+/// that of another. Within both, and within an owner, the order is that of arrival.
+package struct Turns<Owner: Hashable, Element> {
+  fileprivate struct Entry {
+    var waiting = Queue<Element>()
+    var running = 0
+  }
+
+  /// Only owners that have an element which waits or runs.
+  private var entries: [Owner: Entry] = [:]
+  /// The owners that have an element which waits, each once, in the order of their turns.
+  private var owners = Queue<Owner>()
+  /// How many elements wait.
+  package private(set) var count = 0
+  /// How many elements run.
+  package private(set) var running = 0
+
+  package init() {}
+
+  /// Adds an element behind the others of its owner.
+  package mutating func append(_ element: Element, of owner: Owner) {
+    if entries[owner, default: Entry()].waiting.isEmpty { owners.append(owner) }
+    entries[owner, default: Entry()].waiting.append(element)
+    count += 1
+  }
+
+  /// The next element, which runs from now on; nil if none waits, or only some whose owners have
+  /// `most` that run.
+  package mutating func popFirst(
+    atMost most: Int = .max
+  ) -> (owner: Owner, element: Element)? {
+    let owner =
+      owners.remove { entries[$0, default: Entry()].running == 0 }
+      ?? owners.remove { entries[$0, default: Entry()].running < most }
+    guard let owner, let element = entries[owner]?.waiting.popFirst() else { return nil }
+    entries[owner]?.running += 1
+    running += 1
+    count -= 1
+    if entries[owner]?.waiting.isEmpty == false { owners.append(owner) }
+    return (owner, element)
+  }
+
+  /// Notes that an element of an owner no longer runs.
+  package mutating func ended(_ owner: Owner) {
+    running -= 1
+    entries[owner]?.running -= 1
+    if let entry = entries[owner], entry.running == 0, entry.waiting.isEmpty {
+      entries[owner] = nil
+    }
+  }
+
+  /// How many elements of an owner run.
+  package func running(of owner: Owner) -> Int { entries[owner]?.running ?? 0 }
+
+  /// Removes elements that wait.
+  package mutating func removeAll(where matches: (Element) -> Bool) {
+    for owner in owners.elements {
+      entries[owner]?.waiting.removeAll(where: matches)
+      if let entry = entries[owner], entry.running == 0, entry.waiting.isEmpty {
+        entries[owner] = nil
+      }
+    }
+    owners.removeAll { entries[$0]?.waiting.isEmpty ?? true }
+    count = owners.elements.reduce(0) { $0 + (entries[$1]?.waiting.count ?? 0) }
+  }
+}
+
+extension Turns.Entry: Sendable where Owner: Sendable, Element: Sendable {}
+extension Turns: Sendable where Owner: Sendable, Element: Sendable {}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkTransport
+internal import Synchronization
+
+/// What clients have finished lately, of each and of all together. It drains evenly, a whole limit
+/// in a lifetime. It may be used from any thread, and begins empty at each start.
+final class FinishedQuota: Sendable {
+  /// The most clients that are kept apart. The one that has used least is forgotten for another;
+  /// the limit of all clients holds all the same.
+  static let mostClients = 10_000
+
+  /// What was used of a limit at an instant, from 0 to 1.
+  private struct Level {
+    var files = 0.0
+    var bytes = 0.0
+    var at: UInt64
+
+    var isEmpty: Bool { files == 0 && bytes == 0 }
+
+    func drained(at now: UInt64, _ lifetime: UInt64) -> Level {
+      let share = Double(now - min(at, now)) / Double(lifetime)
+      return Level(files: max(0, files - share), bytes: max(0, bytes - share), at: max(at, now))
+    }
+
+    func adding(_ files: Double, _ bytes: Double) -> Level {
+      Level(files: self.files + files, bytes: self.bytes + bytes, at: at)
+    }
+  }
+
+  private struct State {
+    var total = Level(at: 0)
+    var clients: [String: Level] = [:]
+  }
+
+  private let limits: UploadLimits
+  private let lifetime: UInt64
+  private let state = Mutex(State())
+
+  init(_ limits: UploadLimits) {
+    self.limits = limits
+    lifetime = UInt64(limits.lifetime / .milliseconds(1))
+  }
+
+  /// Throws if there is no room for an upload; `counts` says whether it is counted otherwise.
+  func take(
+    files: Int, bytes: UInt64, of client: String, now: UInt64, counts: Bool = true
+  ) throws(UploadFailure) {
+    let cost = Double(bytes) + Double(files) * Double(UploadLimits.blockBytes)
+    let objection: String? = state.withLock(of: self) { state in
+      let own = state.clients[client, default: Level(at: now)].drained(at: now, lifetime)
+        .adding(
+          Double(files) / Double(limits.maxClientFinishedFiles),
+          cost / Double(limits.maxClientFinishedBytes))
+      let total = state.total.drained(at: now, lifetime)
+        .adding(
+          Double(files) / Double(limits.maxFinishedFiles), cost / Double(limits.maxFinishedBytes))
+      for (level, name) in [(own, "the client has"), (total, "all clients have")] {
+        if level.files > 1 { return "\(name) finished all files that they may for now" }
+        if level.bytes > 1 { return "\(name) finished all bytes that they may for now" }
+      }
+      guard counts else { return nil }
+      makeRoom(in: &state, for: client, now)
+      state.clients[client] = own
+      state.total = total
+      return nil
+    }
+    if let objection { throw .noSpace(objection) }
+  }
+
+  private func makeRoom(in state: inout State, for client: String, _ now: UInt64) {
+    guard state.clients[client] == nil, state.clients.count >= Self.mostClients else { return }
+    state.clients = state.clients.mapValues { $0.drained(at: now, lifetime) }
+      .filter { !$0.value.isEmpty }
+    guard state.clients.count >= Self.mostClients else { return }
+    let least = state.clients.min {
+      max($0.value.files, $0.value.bytes) < max($1.value.files, $1.value.bytes)
+    }
+    if let least { state.clients[least.key] = nil }
+  }
+
+  /// How many clients are kept apart.
+  var clientCount: Int { state.withLock(of: self) { $0.clients.count } }
+}
