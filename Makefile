@@ -5,9 +5,9 @@ SWIFT_SOURCES = Package.swift Sources Tests Plugins Command Examples \
 	Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Benchmarks/HTTP
 # The command is a separate package. It uses the scratch path and the flags of the library, so that the
 # library is not built twice. SwiftPM must not cache the build manifest there, because it would take that
-# of one package for that of the other. An index for editors takes an eighth of the time of a build.
+# of one package for that of the other.
 SCRATCH = .build
-SHARED = --scratch-path $(SCRATCH) --disable-build-manifest-caching --disable-index-store --disable-xctest
+SHARED = --scratch-path $(SCRATCH) --disable-build-manifest-caching
 COMMAND = --package-path Command $(SHARED)
 # What is released has HTTP, which takes as long to build as all the rest; what is built for a first look
 # has not.
@@ -55,7 +55,7 @@ demo: build
 # Warnings are errors only in checks: the warnings of a newer compiler must not break users' builds.
 test check-http check-openssl check-command check-processes check-readme check-chat check-feed docs: \
 	export LONGLINK_WARNINGS_AS_ERRORS = 1
-TEST = $(SWIFT) test $(SHARED) --skip-build
+TEST = $(SWIFT) test $(SHARED) --skip-build --disable-xctest
 
 # All tests of the library, except those of HTTP.
 test: setup-tests
@@ -90,11 +90,11 @@ check-openssl: setup-tests
 PROCESSES = '^LongLinkCommandTests[.](AttackTests|AttackedClientTests|FreezeTests|HandshakeAttackTests|PacketLossTests|RelayTests|SoakTests|StreamAttackTests|UploadAttackTests|UploadKillTests)/'
 check-command: setup-tests
 	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
-	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --skip $(PROCESSES)
+	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest --skip $(PROCESSES)
 
 check-processes: setup-tests
 	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
-	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --no-parallel --filter $(PROCESSES)
+	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest --no-parallel --filter $(PROCESSES)
 
 # Generates C and Swift from the project's own .proto files.
 protocols: setup
@@ -114,13 +114,13 @@ check-readme: setup-tests
 CHAT = --package-path Examples/Chat $(SHARED)
 check-chat: setup-tests
 	$(SWIFT) build $(CHAT) --build-tests
-	$(SWIFT) test $(CHAT) --skip-build
+	$(SWIFT) test $(CHAT) --skip-build --disable-xctest
 
 # The same; it uses HTTP, as the unit tests do, so that the library is not built again.
 FEED = --package-path Examples/Feed $(SHARED)
 check-feed: setup-tests
 	$(SWIFT) build $(FEED) --build-tests
-	$(SWIFT) test $(FEED) --skip-build
+	$(SWIFT) test $(FEED) --skip-build --disable-xctest
 
 # The documentation of each library, in .build/docs. A warning or a broken link fails.
 docs: setup-tests
@@ -164,7 +164,7 @@ simulate: command
 attacks: setup-tests command
 	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
 	LONGLINK_BINARY=$(CURDIR)/.build/longlink LONGLINK_ATTACK_SECONDS=2 \
-		$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --filter 'AttackTests|AttackedClientTests'
+		$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest --filter 'AttackTests|AttackedClientTests'
 
 # Puts one deliberate bug after another into a copy of the sources: each must be caught.
 mutants: setup-tests

@@ -52,7 +52,7 @@ products='LongLink LongLinkServer LongLinkCalls LongLinkTesting LongLinkDialects
   LongLinkReaders LongLinkJSON LongLinkUploads LongLinkUploadsServer LongLinkTLS LongLinkHTTP
   LongLinkHTTPServer'
 # With HTTP, as the tests are built.
-"$swift" build --scratch-path "$scratch" --disable-build-manifest-caching --disable-index-store --disable-xctest --traits HTTP
+"$swift" build --scratch-path "$scratch" --disable-build-manifest-caching --traits HTTP
 use "$("$swift" build --scratch-path "$scratch" --show-bin-path)"
 for module in $products $shared; do graph "$module"; done
 page LongLink $shared
@@ -70,7 +70,7 @@ page LongLinkHTTP
 page LongLinkHTTPServer
 
 # LongLinkProtobuf is empty without its trait, with which the generator is built too.
-build="--disable-index-store --disable-xctest --traits SwiftProtobuf --scratch-path ${GENERATOR_BUILD-.build-generator}"
+build="--traits SwiftProtobuf --scratch-path ${GENERATOR_BUILD-.build-generator}"
 # shellcheck disable=SC2086
 "$swift" build $build --target LongLinkProtobuf
 # shellcheck disable=SC2086

@@ -5,13 +5,13 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-build="--disable-index-store --disable-xctest --traits SwiftProtobuf --scratch-path ${GENERATOR_BUILD-.build-generator}"
+build="--traits SwiftProtobuf --scratch-path ${GENERATOR_BUILD-.build-generator}"
 ${SWIFT-swift} build $build --product protoc-gen-longlink
 PROTOC_GEN_LONGLINK=$(cd "$(${SWIFT-swift} build $build --show-bin-path)" && pwd)/protoc-gen-longlink
 export PROTOC_GEN_LONGLINK
 Scripts/python.sh Tests/Generator/Tests/AgreementTests/Vectors/make.py --check
-package="--disable-index-store --disable-xctest --package-path Tests/Generator --scratch-path ${GENERATOR_TESTS-.build-generator-tests}"
+package="--package-path Tests/Generator --scratch-path ${GENERATOR_TESTS-.build-generator-tests}"
 export LONGLINK_WARNINGS_AS_ERRORS=1
 ${SWIFT-swift} build $package --build-tests
-${SWIFT-swift} test $package --skip-build
+${SWIFT-swift} test $package --skip-build --disable-xctest
 Scripts/words.sh

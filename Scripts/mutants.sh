@@ -41,7 +41,7 @@ chosen() {
 # run_tests NAME TESTS EXPECTED: builds only the target of these tests, in the copy, and runs them.
 run_tests() {
   local name=$1 tests=$2 expected=$3 outcome=0 caught
-  local options=(--package-path "$tree" --scratch-path "$scratch/build-tests" --disable-index-store --disable-xctest)
+  local options=(--package-path "$tree" --scratch-path "$scratch/build-tests")
   if ! LONGLINK_TESTS=${tests%%.*} $swift build "${options[@]}" --build-tests ${jobs:+-j "$jobs"} \
     >"$scratch/build.log" 2>&1; then
     printf '%-44s %s\n' "$name" "DOES NOT COMPILE, see $scratch/build.log"
@@ -49,7 +49,7 @@ run_tests() {
     return
   fi
   LONGLINK_TESTS=${tests%%.*} timeout "${LIMIT:-900}" $swift test "${options[@]}" --skip-build \
-    --filter "$tests" >"$scratch/run.log" 2>&1 || outcome=$?
+    --disable-xctest --filter "$tests" >"$scratch/run.log" 2>&1 || outcome=$?
   case $outcome in
     0) caught='SURVIVED' status=1 ;;
     124) caught='a run without end' ;;

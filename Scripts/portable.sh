@@ -16,7 +16,7 @@ Scripts/copy.sh "$scratch/tree"
 stripped=$(cd "$scratch/tree" && grep -rlF --include='*.swift' '@exclusivity(unchecked)' Sources)
 (cd "$scratch/tree" && sed -i.bak -E 's/@exclusivity\(unchecked\) ?//' $stripped &&
   find Sources -name '*.bak' -delete)
-options=(--package-path "$scratch/tree" --scratch-path "$scratch/build" --disable-index-store --disable-xctest -Xswiftc
+options=(--package-path "$scratch/tree" --scratch-path "$scratch/build" -Xswiftc
   -enforce-exclusivity=checked)
 "$swift" build "${options[@]}" --product LongLinkPackageTests
-"$swift" test "${options[@]}" --skip-build ${FILTER:+--filter "$FILTER"}
+"$swift" test "${options[@]}" --skip-build --disable-xctest ${FILTER:+--filter "$FILTER"}

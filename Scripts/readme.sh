@@ -58,9 +58,9 @@ let package = Package(
 )
 END
 
-build=(--package-path "$package" --scratch-path "$scratch" --disable-index-store --disable-xctest)
+build=(--package-path "$package" --scratch-path "$scratch")
 "$swift" build "${build[@]}" --build-tests
-"$swift" test "${build[@]}" --skip-build
+"$swift" test "${build[@]}" --skip-build --disable-xctest
 programs=$("$swift" build "${build[@]}" --show-bin-path)
 
 output=$(mktemp)

@@ -41,7 +41,7 @@ run() {
   local product=$1
   shift
   "$swift" build "$@" --product "$product"
-  local tests=("$swift" test "$@" --skip-build --no-parallel)
+  local tests=("$swift" test "$@" --skip-build --disable-xctest --no-parallel)
   local pattern="^(${simulated// /|})[.]" some= others=
   for suite in $suites; do
     if [[ " $simulated " == *" $suite "* ]]; then some=1; else others=1; fi
@@ -56,7 +56,7 @@ run() {
   ASAN_OPTIONS=detect_leaks=0 "${tests[@]}" --filter "${FILTER:-$pattern}" --skip "$unfit"
 }
 
-options+=(--sanitize="$1" --disable-index-store --disable-xctest)
+options+=(--sanitize="$1")
 run LongLinkPackageTests "${options[@]}"
 if [ "$suites" = all ]; then
   # The tests run programs that are built beside them.
