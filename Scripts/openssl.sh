@@ -4,7 +4,7 @@
 #
 #   Scripts/openssl.sh [FILTER]    FILTER selects tests; all of LongLinkTLSTests by default
 #
-# The library comes from a Python wheel that contains one, psycopg2-binary; WHEEL names another. It fails
+# The library comes from a Python wheel that contains one, of psycopg2-binary; WHEEL names another. It fails
 # if there is none of OpenSSL 3.2 or later: from that version on, certificates can be compressed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ options=(--scratch-path .build --disable-build-manifest-caching --traits HTTP)
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$folder" "${WHEEL:-psycopg2-binary}"
+python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$folder" "${WHEEL:-psycopg2-binary==2.9.13}"
 python3 -m zipfile -e "$folder"/*.whl "$folder/wheel"
 mkdir "$folder/lib"
 for name in ssl crypto; do

@@ -288,9 +288,10 @@ extension ClientCore: LinkOwner {
       detail = ConnectFailure.text(ofRefusal: code, of: needs.credential ?? []) + link.farewell
     }
     let hint = seemsForeign(link, reason) ? "; this may not be a LongLink server" : ""
-    lastFailure = ConnectFailure(
-      reason, detail: "\(detail ?? link.detail(of: reason))\(hint)", address: link.peer,
-      securityFailure: link.securityFailure)
+    noteFailure(
+      ConnectFailure(
+        reason, detail: "\(detail ?? link.detail(of: reason))\(hint)", address: link.peer,
+        securityFailure: link.securityFailure))
     machine.failed(link.id, at: loop.now, bits: bits)
   }
 

@@ -28,7 +28,8 @@ extension ClientCore: PeerOwner {
     }
     // No attempt helps against servers that speak TLS; others may be set, or theirs may change.
     if isOffline,
-      servers.areAllSecured || options.offline ?? defaults.offline == .failUnlessConnecting
+      servers.areAllSecured && !hasShortWays
+        || options.offline ?? defaults.offline == .failUnlessConnecting
     {
       return requests.failAtOnce(
         type, body, copy options, completion, defaults: defaults, notConnected)

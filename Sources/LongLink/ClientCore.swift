@@ -34,6 +34,8 @@ final class ClientCore {
   var roundServer: Endpoint
   var addresses: [SocketAddress] = []
   var lastFailure: ConnectFailure?
+  /// Whether all attempts of the round that have failed met TLS; nil before the first has.
+  private var roundMetTLS: Bool?
   var connectWaiters: [@Sendable (Result<Void, LongLinkError>) -> Void] = []
   var suspendWaiters: [@Sendable () -> Void] = []
   var pings = PingWaiters()
@@ -201,6 +203,7 @@ extension ClientCore: TimerHandler {
   private func resolve(_ target: LinkMachine.Target, _ round: UInt32) {
     let endpoint = servers[target]
     roundServer = endpoint
+    roundMetTLS = nil
     prepareRound(round)
     switch endpoint.kind {
     case .unix(let path):
@@ -223,11 +226,11 @@ extension ClientCore: TimerHandler {
     case .success(let found):
       addresses = found
       if found.isEmpty {
-        lastFailure = ConnectFailure("noAddress", detail: "\(endpoint) has no address")
+        noteFailure(ConnectFailure("noAddress", detail: "\(endpoint) has no address"))
       }
     case .failure(let error):
       addresses = []
-      lastFailure = ConnectFailure("lookUpFailed", detail: "\(error)")
+      noteFailure(ConnectFailure("lookUpFailed", detail: "\(error)"))
     }
     foundAddresses(addresses.count, round: round)
   }
@@ -281,9 +284,15 @@ extension ClientCore: TimerHandler {
   /// Handles a connect that failed before there was a link.
   private func connectFailed(_ attempt: UInt32, _ failure: ConnectFailure) {
     counters.failedAttempts += 1
-    lastFailure = failure
+    noteFailure(failure)
     notifyObserver(.failed(attempt, failure.reason))
     machine.failed(attempt, at: loop.now, bits: bits)
+  }
+
+  /// Notes why the round, or an attempt of it, has failed.
+  func noteFailure(_ failure: ConnectFailure) {
+    lastFailure = failure
+    roundMetTLS = roundMetTLS != false && failure.securityFailure?.code == .securePeer
   }
 
   private func roundFailed() {
@@ -301,7 +310,7 @@ extension ClientCore: TimerHandler {
     if case .waiting = machine.state { publishState() }
     // The error has the address, which does not show the host name.
     let isNamed = failure.address.map { "\($0)" != "\(endpoint)" } ?? false
-    servers.failed(endpoint, speaksTLS: failure.securityFailure?.code == .securePeer)
+    servers.failed(endpoint, speaksTLS: roundMetTLS == true)
     failWaiting(after: servers.areAllSecured ? .refused : .failed, resumesConnect: true) {
       failure.error(.connectFailed, doing: $0, to: isNamed ? "\(endpoint): " : "")
     }

@@ -244,4 +244,19 @@ import Testing
       }
     }
   }
+
+  @Test func `empty pages before a refresh do not count after it`() async throws {
+    try await Scene.run { scene in
+      scene.server.on(1) { _ in .reply([]) }
+      let list = scene.api.pages(from: 0) { [method] page in
+        method([]).map { (bytes) throws(BodyError) in
+          Page(bytes, next: page.position + 1)
+        }
+      }
+      for _ in 0..<100 { try await list.loadMore() }
+      try await list.refresh()
+      try await list.loadMore()
+      #expect(scene.server.requests(of: 1).count == 102)
+    }
+  }
 }

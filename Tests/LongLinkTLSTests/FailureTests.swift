@@ -262,6 +262,23 @@ import Testing
     }
   }
 
+  @Test func `requests wait for another address of a server, though one speaks TLS`()
+    async throws
+  {
+    var parts = World.Parts(nil, try .tls(.with()))
+    parts.client.servers = [ServerEntry(.host("pair.test", port: 7_000))]
+    _ = try await World.simulate(parts) { world in
+      // Nothing listens at the first, for now.
+      world.simulation!.network.host(
+        "pair.test", addresses: [.ipv4(10, 0, 0, 9, port: 0), .ipv4(10, 0, 0, 1, port: 0)])
+      let error = await #expect(throws: LongLinkError.self) {
+        try await world.client.request(World.echo, [1])
+      }
+      #expect(error?.code == .deadlineExceeded && error?.delivery == .notSent)
+      #expect(error?.securityFailure?.code == .securePeer)
+    }
+  }
+
   @Test func `requests wait for another server that does not speak TLS`() async throws {
     var parts = World.Parts(nil, try .tls(.with()))
     parts.client.servers.append(ServerEntry(.host("10.0.0.1", port: 7_001), priority: 1))

@@ -195,13 +195,59 @@ import Testing
     }
   }
 
+  /// A body whose decoder cannot be asked what it takes.
+  private struct Estimated: BodyDecodable, Sendable {
+    init(decoding body: RawSpan) throws(BodyError) {}
+  }
+
+  @Test(arguments: [ServerConfiguration(listen: []).memoryLimit, .max])
+  func `one body that only has an estimate may be as large as any`(
+    _ memoryLimit: Int
+  ) async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve { server in
+        server.routeBasics()
+        server.route(RPCMethod<Estimated, EmptyBody>(9)) { _, _ in EmptyBody() }
+      } configure: {
+        $0.memoryLimit = memoryLimit
+      }
+      let client = try stage.client(of: server)
+      for count in [1_000, 6_000_000, 16_000_000] {
+        _ = try await client.request(9, [UInt8](repeating: 0, count: count))
+      }
+    }
+  }
+
+  @Test func `a body for which there can never be memory is too large`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve { server in
+        server.routeBasics()
+        server.route(RPCMethod<Estimated, EmptyBody>(9)) { _, _ in EmptyBody() }
+      } configure: {
+        $0.maxBody = 1_000_000
+        $0.memoryLimit = 8_000_000
+      }
+      let client = try stage.client(of: server)
+      let error = try await failure {
+        try await client.request(9, [UInt8](repeating: 0, count: 700_000))
+      }
+      #expect(error.response == .tooLarge && error.delivery == .refused, "\(error)")
+      #expect("\(error)".contains("more than 5000000 bytes (by the server's memoryLimit)"))
+    }
+  }
+
   @Test func `a push for which there is no memory is an error, and counts until it is handled`()
     async throws
   {
     try await Stage.simulate { stage, _ in
-      let results = Tally<String>()
+      let (results, calls, end) = (Tally<String>(), Tally<Int>(), Latch())
       let server = try await stage.serve { server in
         server.routeBasics()
+        server.route(Self.keep) { list, _ in
+          calls.add(list.values.count)
+          await end.wait()
+          return EmptyBody()
+        }
         server.onPush(Lists.self) { result, _ in
           switch result {
           case .success(let lists): results.add("\(lists.list.values.count)")
@@ -213,10 +259,13 @@ import Testing
         $0.memoryLimit = 20_000_000
       }
       let client = try stage.client(of: server)
-      try await client.connect()
-      for count in [100_000, 300_000, 100_000] { try await client.push(41, Self.list(count)) }
+      let request = client.submit(9, Self.list(100_000), options: RequestOptions())
+      await calls.reached(1)
+      for count in [1_000, 100_000, 1_000] { try await client.push(41, Self.list(count)) }
       await results.reached(3)
-      #expect(results.elements == ["100000", "overloaded", "100000"])
+      #expect(results.elements == ["1000", "overloaded", "1000"])
+      end.open()
+      _ = try await request.value
       try await stage.until { await server.counters().bytesHeld < 100_000 }
     }
   }

@@ -153,4 +153,19 @@ import Testing
       await server.stop()
     }
   }
+
+  @Test func `an error says once why a goaway left its request out`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await SimulatedServer.start(
+        on: stage.serverLoop, at: .ipv4(10, 0, 0, 1, port: 4_000))
+      server.on(1, .sequence([.frame { _ in .goAway(code: .draining, reason: "moving") }, .close]))
+      let client = try stage.client(to: [.host("10.0.0.1", port: 4_000)])
+      let error = try await failure {
+        try await client.request(1, [], options: RequestOptions(retry: .never))
+      }
+      #expect(error.code == .rejected && error.delivery == .refused, "\(error)")
+      #expect(error.detail == "the peer is draining (503): moving", "\(error)")
+      await server.stop()
+    }
+  }
 }

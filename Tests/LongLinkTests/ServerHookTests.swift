@@ -103,11 +103,15 @@ import Testing
   }
 
   @Test func `a route of another form, or without its rule, does not replace the first`() async {
-    await #expect(processExitsWith: .failure) {
+    let result = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
       let server = try LongLinkServer(listen: .host("127.0.0.1", port: 9_000))
       server.route(1, requires: .authenticated) { request in request.body }
       server.routeStream(1, .requestItems) { _, _, _ in EmptyBody() }
     }
+    let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(said.contains("is set twice"))
   }
 
   @Test func `functions that were set before a start that fails are used by the next start`()

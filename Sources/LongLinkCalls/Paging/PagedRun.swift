@@ -130,7 +130,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
       return .failure(
         failure("a page names a next one that was already loaded", code: .decodingFailed))
     }
-    empty = page.elements.isEmpty && page.next != nil ? empty + 1 : 0
+    empty = page.elements.isEmpty && page.next != nil ? (isRefresh ? 0 : empty) + 1 : 0
     guard empty <= Self.mostEmpty else {
       empty = 0
       return .failure(

@@ -39,7 +39,8 @@ public protocol BodyDecodable {
   /// Reads the value in the same way, and takes what it needs from `memory` before it allocates it.
   ///
   /// Requests, responses, pushes and items are decoded by this function. The default implementation
-  /// takes eight times the bytes of the body, which is an estimate. Implement it for a type whose
+  /// takes eight times the bytes of the body, but at most 4 MiB more than its bytes, which is an
+  /// estimate. Implement it for a type whose
   /// values can take much more.
   init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError)
 

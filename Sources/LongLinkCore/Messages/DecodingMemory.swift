@@ -11,7 +11,7 @@ public struct DecodingMemory {
   /// What was counted in the account.
   package private(set) var counted = 0
   private let limit: Int
-  private let type: Any.Type
+  private let type: any BodyDecodable.Type
   private let account: (any DecodingAccount)?
 
   /// What a request may take uncounted: it is part of what each request counts as anyway.
@@ -28,7 +28,8 @@ public struct DecodingMemory {
   package init(for type: (some BodyDecodable).Type, account: (any DecodingAccount)?) {
     self.type = type
     self.account = account
-    limit = type.decodingMemoryLimit
+    // What can never be had is too large; a later retry would not help.
+    limit = min(type.decodingMemoryLimit, account?.most ?? .max)
     left = min(DecodingMemory.free, limit)
   }
 
@@ -47,8 +48,9 @@ public struct DecodingMemory {
     guard rest < 0 else { return rest }
     let most = limit - min(DecodingMemory.free, limit) - counted
     guard -rest <= most else {
-      throw BodyError(
-        .tooLarge, detail: "decoding takes more than \(limit) bytes (\(type).decodingMemoryLimit)")
+      let isOfType = limit == type.decodingMemoryLimit
+      let setting = isOfType ? "\(type).decodingMemoryLimit" : "by the server's memoryLimit"
+      throw BodyError(.tooLarge, detail: "decoding takes more than \(limit) bytes (\(setting))")
     }
     let more = min(most, max(-rest, DecodingMemory.lump))
     if let account {
@@ -85,6 +87,8 @@ public struct DecodingMemory {
 package protocol DecodingAccount: AnyObject, Sendable {
   /// Counts bytes of a body that has `counted` already; returns false if there is no room for them.
   func take(_ count: Int, besides counted: Int) -> Bool
+  /// The most that one body can ever take, in bytes.
+  var most: Int { get }
   /// Counts so many bytes less.
   func giveBack(_ count: Int)
   /// Why `take` has returned false.
@@ -95,9 +99,10 @@ extension BodyDecodable {
   /// No limit.
   public static var decodingMemoryLimit: Int { .max }
 
-  /// Takes eight times the bytes of the body, as an estimate, and decodes it.
+  /// Takes eight times the bytes of the body, but at most 4 MiB more than its bytes, as an estimate,
+  /// and decodes it.
   public init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError) {
-    try memory.take(body.byteCount * 8)
+    try memory.take(min(body.byteCount * 8, body.byteCount + 4 << 20))
     try self.init(decoding: body)
   }
 }

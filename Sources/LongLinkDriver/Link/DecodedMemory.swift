@@ -27,12 +27,12 @@ package final class DecodedMemory: DecodingAccount {
   var bytes: Int { state.withLock { $0.hasEnded ? 0 : $0.bytes } }
 
   package func take(_ count: Int, besides counted: Int) -> Bool {
-    guard share.budget.hasRoom(for: count, isLittle: counted + count <= DecodedMemory.little) else {
-      return false
+    share.budget.addDecoded(count, isLittle: counted + count <= DecodedMemory.little) {
+      add(count)
     }
-    add(count)
-    return true
   }
+
+  package var most: Int { share.budget.mostDecoded }
 
   package func giveBack(_ count: Int) { add(-count) }
 

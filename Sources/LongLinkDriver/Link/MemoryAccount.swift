@@ -51,6 +51,13 @@ struct MemoryAccount {
     to held: HeldMemory, at now: @autoclosure () -> LinkInstant,
     moved: @autoclosure () -> UInt64 = 0
   ) -> HeldMemory? {
+    // Of what holds little, there is no progress to note.
+    if told.open >= Self.grain {
+      let moved = moved()
+      if moved &- movedUntilThen >= UInt64(max(Self.grain, told.open / 8)) {
+        (movedAt, movedUntilThen) = (now(), moved)
+      }
+    }
     let more = HeldMemory(
       open: held.open - told.open, room: held.room - told.room,
       outlived: held.outlived - told.outlived)
@@ -58,13 +65,11 @@ struct MemoryAccount {
       abs(more.open) >= Self.grain || abs(more.room) >= Self.grain
         || more.outlived != 0 || held.open == 0 && more.open != 0
     else { return nil }
-    let moved = moved()
-    let isNew = told.open < Self.grain
-    if isNew { heldSince = now() }
-    told = held
-    if isNew || moved &- movedUntilThen >= UInt64(max(Self.grain, held.open / 8)) {
-      (movedAt, movedUntilThen) = (now(), moved)
+    if told.open < Self.grain {
+      heldSince = now()
+      (movedAt, movedUntilThen) = (heldSince, moved())
     }
+    told = held
     return more
   }
 }

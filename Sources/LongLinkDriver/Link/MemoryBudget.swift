@@ -29,6 +29,7 @@ package final class MemoryBudget: Sendable {
   /// Whether handlers of evicted connections have not returned yet.
   private let awaitsHandlers = Atomic(false)
   private let shares = Mutex<[Holder]>([])
+  private let deciding = Mutex(())
 
   /// Weak, because a share retains the budget.
   private struct Holder {
@@ -70,15 +71,31 @@ package final class MemoryBudget: Sendable {
   /// Whether new requests must come from the reserve.
   package var isExhausted: Bool { held > limit }
 
-  /// Whether the decoded part of a body has room. It leaves some for other requests, which would
-  /// otherwise make memory short and get a connection evicted. Little may use the reserve.
-  func hasRoom(for count: Int, isLittle: Bool) -> Bool {
-    if isLittle { return held + count <= limit / 4 * 5 }
-    return open.load(ordering: .relaxed) + count <= openLimit / 6 * 5 && held + count <= limit
+  /// Calls `add` if the decoded part of a body has room, and returns whether it has. It leaves some
+  /// for other requests, which would otherwise make memory short and get a connection evicted.
+  /// Little may use the reserve. One thread decides at a time, so that none takes another's room.
+  func addDecoded(_ count: Int, isLittle: Bool, _ add: () -> Void) -> Bool {
+    deciding.withLock { _ in
+      let open = open.load(ordering: .relaxed)
+      let hasRoom =
+        isLittle
+        ? held + count <= reserve : open + count <= openLimit / 6 * 5 && held + count <= limit
+      if hasRoom { add() }
+      return hasRoom
+    }
+  }
+
+  /// The most that decoding a body can ever take.
+  var mostDecoded: Int { limit / 4 * 3 / 6 * 5 }
+
+  /// What may be held at most, with the reserve for connections with few requests.
+  private var reserve: Int {
+    let (sum, overflows) = limit.addingReportingOverflow(limit / 4)
+    return overflows ? .max : sum
   }
 
   /// Whether the reserve for connections with few requests has room.
-  package var hasReserve: Bool { held <= limit / 4 * 5 }
+  package var hasReserve: Bool { held <= reserve }
 
   /// Whether evicting can stop, with some room before the next eviction.
   package var isRelieved: Bool { open.load(ordering: .relaxed) <= openLimit / 6 * 5 }

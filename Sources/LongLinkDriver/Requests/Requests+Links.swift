@@ -52,8 +52,7 @@ extension Requests {
       LongLinkError(
         code == .draining ? .rejected : code.deniesAccess ? .notAccepted : .protocolViolation,
         delivery: delivery,
-        doing: operation(id, request), detail: "\(cause): \(PeerText(reason))",
-        peer: link.peer, response: code)
+        doing: operation(id, request), detail: cause, peer: link.peer, response: code)
     }
   }
 

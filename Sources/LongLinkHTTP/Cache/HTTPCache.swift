@@ -63,11 +63,11 @@ struct HTTPCache {
     _ reply: HTTPReply, for url: String, _ fields: HTTPFields, at now: LinkInstant, date: Int64
   ) {
     remove(url)
-    let reply = reply.withoutFieldsOfConnection
     let control = CacheControl(reply.fields)
     guard reply.status == 200, !control.isNotStored, !CacheControl(fields).isNotStored,
       let vary = HTTPCache.vary(of: reply, fields)
     else { return }
+    let reply = reply.withoutFieldsOfConnection
     let tag = reply.fields["ETag"]
     let age = HTTPCache.age(reply.fields, date: date)
     let lifetime = control.isReload ? 0 : control.maxAge ?? 0
@@ -181,10 +181,13 @@ extension HTTPReply {
 
   /// Without what was said of one connection (RFC 9110, section 7.6.1).
   fileprivate var withoutFieldsOfConnection: HTTPReply {
-    var fields = fields
-    let named = fields.values(of: "Connection").flatMap { $0.split(separator: ",") }
-    for name in named { fields[name.filter { $0 != " " && $0 != "\t" }] = nil }
-    fields["Connection"] = nil
+    var named: Set = ["connection"]
+    for value in fields.values(of: "Connection") {
+      for name in value.split(separator: ",") {
+        named.insert(name.filter { $0 != " " && $0 != "\t" }.lowercased())
+      }
+    }
+    let fields = fields.without(named)
     return HTTPReply(status: status, fields: fields, url: url, body: body, isFromCache: false)
   }
 }

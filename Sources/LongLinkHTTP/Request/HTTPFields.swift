@@ -42,6 +42,13 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     fields.filter { HTTPFields.isSame($0.name, name) }.map(\.value)
   }
 
+  /// Returns the fields whose names, in lower case, are not among these.
+  func without(_ names: Set<String>) -> HTTPFields {
+    var rest = self
+    rest.fields.removeAll { names.contains($0.name.lowercased()) }
+    return rest
+  }
+
   /// Adds a field after the existing ones.
   public mutating func add(_ name: String, _ value: String) {
     fields.append(Field(name: name, value: value))

@@ -91,8 +91,8 @@ struct FileDownload {
     do throws(LongLinkError) {
       var opened = try await open(after: kept)
       if opened == nil { opened = try await open(after: nil) }
-      guard let (response, start) = opened else { return .failure(.exchange(unexpected())) }
-      let whole = try await receive(response, from: start)
+      guard let (response, start, end) = opened else { return .failure(.exchange(unexpected())) }
+      let whole = try await receive(response, from: start, to: end)
       return whole.map { HTTPDownload(bytes: $0, keptBytes: start) }
     } catch {
       if !isResumable, kept == nil || offset > 0 {
@@ -113,10 +113,11 @@ struct FileDownload {
       detail: "the server sends a range that nobody asked for")
   }
 
-  /// Asks for the file, or for the rest of it. Nil if the answer does not fit what is there.
+  /// Asks for the file, or for the rest of it, and returns where the bytes begin, and for the rest
+  /// where they end. Nil if the answer does not fit what is there.
   private func open(
     after kept: KeptPart?
-  ) async throws(LongLinkError) -> (HTTPResponse, UInt64)? {
+  ) async throws(LongLinkError) -> (HTTPResponse, start: UInt64, end: UInt64?)? {
     let exchange = HTTPExchange(request, on: core)
     // The bytes of a range are those of the encoding.
     exchange.acceptsCompression = false
@@ -131,18 +132,18 @@ struct FileDownload {
       if kept != nil, error.response?.rawValue == 416 { return nil }
       throw error
     }
-    guard response.status == 206 else { return (response, 0) }
+    guard response.status == 206 else { return (response, 0, nil) }
     guard let kept, response.fields["ETag"].map({ $0 == kept.tag }) ?? true,
       response.fields["Content-Encoding"] == nil,
       let range = ContentRange(response.fields["Content-Range"]), range.first == kept.count,
       // A server that changes the size under one strong tag cannot be trusted with the rest.
       range.total == nil || kept.total == nil || range.total == kept.total
     else { return nil }
-    return (response, kept.count)
+    return (response, kept.count, range.total ?? kept.total ?? range.last + 1)
   }
 
   private mutating func receive(
-    _ response: HTTPResponse, from start: UInt64
+    _ response: HTTPResponse, from start: UInt64, to end: UInt64?
   ) async throws(LongLinkError) -> Result<UInt64, HTTPDownloadError> {
     do {
       let url = request.url
@@ -157,7 +158,7 @@ struct FileDownload {
       }
       offset = start
       try await write(response.chunks)
-      if start > 0, let end = ContentRange(response.fields["Content-Range"])?.end, offset != end {
+      if let end, offset != end {
         throw LongLinkError(
           .connectionLost, delivery: .sent, doing: operation,
           detail: "the bytes end at \(offset), and the file at \(end)")
@@ -214,9 +215,6 @@ struct ContentRange: Equatable {
   let first: UInt64
   let last: UInt64
   let total: UInt64?
-
-  /// Where the file ends; without its size, where the range does.
-  var end: UInt64 { total ?? last + 1 }
 
   init?(_ text: String?) {
     guard let text, text.hasPrefix("bytes ") else { return nil }

@@ -29,7 +29,7 @@ struct ResponseBody {
   /// The encodings that are read; the first two are none.
   static let encodings = ["", "identity", "gzip", "x-gzip", "deflate"]
 
-  /// The encoding, in lower case.
+  /// The encoding, in lower case; several are separated by commas.
   let encoding: String
   private let bytes: ResponseBytes?
   private let ending: HTTPClientResponse.Body
@@ -37,7 +37,7 @@ struct ResponseBody {
   private let maxInflation: Int
 
   init(_ response: HTTPClientResponse, _ flight: HTTPFlight, _ maxInflation: Int) {
-    encoding = response.headers.first(name: "content-encoding")?.lowercased() ?? ""
+    encoding = response.headers["content-encoding"].joined(separator: ",").lowercased()
     bytes = flight.takeBody()
     ending = response.body
     self.flight = flight

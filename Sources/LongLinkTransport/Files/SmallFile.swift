@@ -31,7 +31,7 @@ package struct SmallFile: Sendable {
   /// may read it.
   ///
   /// `suffix` makes the name of the new file until it takes the place of the old one. Of a name
-  /// that would be too long with it, only the beginning is used.
+  /// that would be too long with it, the beginning is used, and a number made of all of it.
   package func replace(with bytes: [UInt8], suffix: String) throws(FileError) {
     let draft = draft(suffix)
     do throws(FileError) {
@@ -48,8 +48,14 @@ package struct SmallFile: Sendable {
     let start = path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex
     var name = path[start...]
     // A name has at most 255 bytes.
-    while name.utf8.count + suffix.utf8.count > 254 { name.removeLast() }
-    return "\(path[..<start])\(name).\(suffix)"
+    guard name.utf8.count + suffix.utf8.count > 254 else { return "\(path).\(suffix)" }
+    // FNV-1a: files whose names begin alike must not share a draft.
+    let number = name.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
+      ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+    }
+    let ending = "-\(String(number, radix: 16)).\(suffix)"
+    while name.utf8.count + ending.utf8.count > 255 { name.removeLast() }
+    return "\(path[..<start])\(name)\(ending)"
   }
 
   /// Removes the file, if it is there.

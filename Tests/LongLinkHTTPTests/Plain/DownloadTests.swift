@@ -128,6 +128,27 @@ extension HTTPTests {
       }
     }
 
+    @Test func `a range that ends before the file, and does not say so, is no whole file`()
+      async throws
+    {
+      try await RawServer.answering { _ in
+        http("206 Part", ["ETag: \"t\"", "Content-Range: bytes 2-3/*"], "es")
+      } body: { server in
+        try await withFolder { folder in
+          try await withService { service in
+            try Data("fr".utf8).write(to: URL(filePath: folder + "/f.part"))
+            let record = "longlink download 2\n\(server.url())\n\"t\"\n5\nend\n"
+            try Data(record.utf8).write(to: URL(filePath: folder + "/f.part.etag"))
+            await #expect(throws: HTTPDownloadError.self) {
+              try await service.download(HTTPRequest(.get, server.url()), to: folder + "/f")
+            }
+            #expect(!FileManager.default.fileExists(atPath: folder + "/f"))
+            #expect(try Data(contentsOf: URL(filePath: folder + "/f.part")) == Data("fres".utf8))
+          }
+        }
+      }
+    }
+
     @Test func `ranges that do not fit are not written`() async throws {
       #expect(ContentRange("bytes 5-9/10")?.first == 5)
       for text in ["bytes 5-9/9", "bytes 9-5/10", "bytes */10", "items 1-2/3", "bytes 1-2", nil] {

@@ -204,8 +204,8 @@ extension HTTPTests {
     }
 
     @Test func `a range without the file's size ends where it says`() {
-      #expect(ContentRange("bytes 5-9/*")?.end == 10)
-      #expect(ContentRange("bytes 5-7/10")?.end == 10)
+      #expect(ContentRange("bytes 5-9/*")?.last == 9)
+      #expect(ContentRange("bytes 5-7/10")?.total == 10)
       #expect(ContentRange("bytes 5-\(UInt64.max)/*") == nil)
     }
   }

@@ -86,7 +86,7 @@ import Testing
       output: "enough\n"),
     Exchange(
       step: "early_within_item", arguments: ["stream", "9", "--upload"], input: long, code: 5,
-      errors: "rejected 1042; delivery: answered (too much)"),
+      errors: "rejected 1042 (too much); delivery: answered"),
     Exchange(
       step: "item_not_asked_for", arguments: ["stream", "9", "--upload"], holdsInput: true,
       code: 6, errors: "itemNotExpected"),
