@@ -128,12 +128,14 @@ final class Upload: Sendable {
   /// Makes durable what was written, and lets the append write no more. What cannot be made durable
   /// is forgotten.
   func endAppend(_ work: inout Work, now: UInt64, lifetime: UInt64) throws(FileError) {
-    let offset = factsNow.offset
+    let facts = factsNow
+    let offset = facts.offset
     defer {
       stopAppend()
       work.files = nil
     }
-    guard work.written > offset else { return }
+    // The bytes of a removed upload count no more, and its state is gone.
+    guard work.written > offset, facts.phase != .gone else { return }
     let written = work.written
     do throws(FileError) {
       try work.files?.sync()

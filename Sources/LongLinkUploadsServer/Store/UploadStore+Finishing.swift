@@ -212,7 +212,7 @@ extension UploadStore {
     try finishedFolder.rename(partial, to: finishedFolder, as: id)
     try finishedFolder.sync()
     // What is left is removed by `removeMore`, or the next start.
-    _ = try? unfinished.removeFolder(id, atMost: PartFiles.mostAtOnce)
+    _ = try? removeSome(of: id)
   }
 
   // MARK: What was finished

@@ -138,6 +138,18 @@ import Testing
     #expect(stage.store.counters.unfinishedBytes == 0)
   }
 
+  @Test func `a takeover that an abort has overtaken gives back no bytes again`() throws {
+    let stage = try StoreStage()
+    let id = try stage.create([StoreStage.file("a", nil)]).id
+    try begin(stage, id, at: 0).write([[1]])
+    let upload = try #require(stage.store.upload(id))
+    try stage.store.abort(AbortRequest(id: id), of: "a")
+    #expect(throws: UploadFailure.unknown) {
+      try upload.takeOver(now: stage.now, lifetime: stage.store.lifetime)
+    }
+    #expect(stage.store.counters.unfinishedBytes == 0)
+  }
+
   @Test func `only one store uses a directory`() throws {
     let stage = try StoreStage()
     #expect { try UploadStore(in: stage.directory.path, UploadLimits(), now: 0) } throws: {
