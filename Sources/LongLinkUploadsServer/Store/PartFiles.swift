@@ -198,15 +198,12 @@ struct PartFiles {
 
   private func write(_ form: FormFields) throws(FileError) {
     let (bytes, name) = (form.encoded(), PartLayout.fieldsName)
-    if try files.kind(of: name) == nil {
-      // Among the fields, where no file of the client's can have the name.
-      try fields.removeFile(name)
-      try fields.write(bytes, to: name)
-      try fields.rename(name, to: files, as: name)
-    } else if try files.contents(of: name, limit: bytes.count) != bytes {
-      // Not that of an earlier attempt: it may be the client's, and is never replaced.
-      throw FileError("write", name, errno: FileError.inUse)
-    }
+    // Written among the fields, where no file of the client's can have the name, and moved in one
+    // step. It replaces that of an earlier attempt, which may have had fewer bytes: the name is
+    // reserved, in any form that a file system may take for the same.
+    try fields.removeFile(name)
+    try fields.write(bytes, to: name)
+    try fields.rename(name, to: files, as: name)
     try files.sync()
   }
 
