@@ -34,6 +34,8 @@ final class Upload: Sendable {
     var number: UInt64
     /// The append that may write.
     var append: Append?
+    /// The number of the finish that was begun last.
+    var finish: UInt64 = 0
   }
 
   /// What belongs to the thread that works on the files.

@@ -13,7 +13,8 @@ struct Finishing: Sendable {
 
   let upload: Upload
   let request: FinishRequest
-  let generation: UInt64
+  /// Which finish of the upload it is.
+  let number: UInt64
 
   /// Reads some bytes that have no hash yet; returns whether there are more.
   ///
@@ -40,12 +41,15 @@ struct Finishing: Sendable {
     }
   }
 
+  /// Whether it goes on: a takeover ends it, and a further finish may have begun since then.
+  func isCurrent(_ facts: Upload.Facts) -> Bool {
+    facts.phase == .finishing && facts.finish == number
+  }
+
   /// Throws if another client has taken the upload over meanwhile, or has removed it.
   private func check() throws(UploadFailure) {
     let facts = upload.factsNow
-    guard facts.phase == .finishing, facts.generation == generation else {
-      throw Upload.conflict(facts)
-    }
+    guard isCurrent(facts) else { throw Upload.conflict(facts) }
   }
 
   /// Lets the upload be gone on with, whose finish the application has refused.
@@ -53,9 +57,9 @@ struct Finishing: Sendable {
     upload.work.withLock(of: upload) { _ in giveUp() }
   }
 
-  /// Lets the upload be gone on with.
+  /// Lets the upload be gone on with, if this finish has not ended.
   private func giveUp() {
-    upload.facts.withLock(of: upload) { if $0.phase == .finishing { $0.phase = .open } }
+    upload.facts.withLock(of: upload) { if isCurrent($0) { $0.phase = .open } }
   }
 
   /// Whether the bytes, all of which were hashed, have the hash of the client.
@@ -132,8 +136,7 @@ extension UploadStore {
       return .done(FinishResponse(names: record.names))
     }
     let start: Result<FinishStart, UploadFailure> = upload.work.withLock(of: upload) { work in
-      work.completion = PartFiles.Completion()
-      return upload.facts.withLock(of: upload) { facts in
+      let start: Result<FinishStart, UploadFailure> = upload.facts.withLock(of: upload) { facts in
         if case .finished(let hash) = facts.phase {
           return hash == request.sha256 && facts.offset == request.size
             ? .success(.committed(upload))
@@ -148,9 +151,12 @@ extension UploadStore {
           return .failure(.mismatch("the parts have not come whole"))
         }
         facts.phase = .finishing
+        facts.finish += 1
         return .success(
-          .hashing(Finishing(upload: upload, request: request, generation: facts.generation)))
+          .hashing(Finishing(upload: upload, request: request, number: facts.finish)))
       }
+      if case .success(.hashing) = start { work.completion = PartFiles.Completion() }
+      return start
     }
     return try start.get()
   }
@@ -158,7 +164,9 @@ extension UploadStore {
   /// Answers a finish whose bytes were hashed, and whose files are complete if they are intact.
   func endFinish(_ finishing: Finishing, now: UInt64) throws(UploadFailure) -> Settled {
     guard try finishing.isIntact() else {
-      _ = try remove(finishing.upload) { $0.phase == .finishing }
+      guard try remove(finishing.upload, if: finishing.isCurrent) else {
+        throw Upload.conflict(finishing.upload.factsNow)
+      }
       counted { $0.mismatched += 1 }
       throw .mismatch("the bytes have another hash; the upload was removed")
     }
