@@ -89,10 +89,13 @@ struct Finishing: Sendable {
   /// finish so much.
   func commit(_ quota: FinishedQuota, now: UInt64) throws(UploadFailure) {
     try step { work throws(UploadFailure) in
-      try quota.take(
-        files: upload.layout.fileCount, bytes: work.written, of: upload.principal, now: now)
-      try filing { () throws(FileError) in
+      let (files, bytes, client) = (upload.layout.fileCount, work.written, upload.principal)
+      try quota.take(files: files, bytes: bytes, of: client, now: now)
+      do throws(FileError) {
         try upload.commit { $0.phase = .finished(hash: request.sha256) }
+      } catch {
+        quota.giveBack(files: files, bytes: bytes, of: client)
+        throw UploadFailure(error)
       }
     }
   }
