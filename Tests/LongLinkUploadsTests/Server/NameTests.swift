@@ -104,6 +104,16 @@ import Testing
     #expect(kept.last == "a-1000" && Set(kept).count == 1_000)
   }
 
+  @Test func `names that differ only where they are cut take no long search`() {
+    var names = SafeNames()
+    let common = String(repeating: "x", count: 252)
+    let sent = (0..<475).map { common + "\(100 + $0)" }
+    let kept = (sent + sent).map { names.name(for: $0) }
+    #expect(Set(kept).count == 950 && kept.allSatisfy { $0.utf8.count == 255 })
+    // One for each that was used before.
+    #expect(names.tried == 475)
+  }
+
   @Test func `no link in the directory is followed`() throws {
     let outside = UploadDirectory()
     outside.write([7], to: "secret")
