@@ -44,8 +44,8 @@ final class Upload: Sendable {
     var files: PartFiles?
     /// So many bytes were written, durable or not.
     var written: UInt64
-    /// Whether the files end there.
-    var isClean: Bool
+    /// The first part whose file may have more; nil if the files end there.
+    var uncut: Int?
     /// The hash of the first bytes, up to `hashed`.
     var digest = SHA256Digest()
     var hashed: UInt64 = 0
@@ -56,7 +56,7 @@ final class Upload: Sendable {
     mutating func fallBack(to offset: UInt64) {
       files = nil
       written = offset
-      isClean = false
+      uncut = 0
       if hashed > offset {
         digest = SHA256Digest()
         hashed = 0
@@ -80,7 +80,7 @@ final class Upload: Sendable {
 
   init(
     id: String, _ request: CreateRequest, of principal: String, in parent: Folder,
-    _ quotas: Quotas, _ state: StoredState, isClean: Bool
+    _ quotas: Quotas, _ state: StoredState, uncut: Int?
   ) {
     self.quotas = quotas
     self.id = id
@@ -95,7 +95,7 @@ final class Upload: Sendable {
       Facts(
         phase: phase, generation: state.generation, offset: state.offset,
         expiresAt: state.expiresAtMs, number: state.number))
-    work = Mutex(Work(written: state.offset, isClean: isClean))
+    work = Mutex(Work(written: state.offset, uncut: uncut))
   }
 
   /// A hash of all that a request says about the parts.

@@ -107,8 +107,7 @@ extension UploadStore {
     // Above its limits, neither names are computed nor bytes are taken that could not be finished.
     try finishedQuota.take(files: files, bytes: size, of: principal, now: now, counts: false)
     try quotas.addUpload(of: principal, requestSize: requestSize, files: files)
-    let upload = Upload(
-      id: id, request, of: principal, in: unfinished, quotas, state, isClean: true)
+    let upload = Upload(id: id, request, of: principal, in: unfinished, quotas, state, uncut: nil)
     do throws(FileError) {
       let folder = try unfinished.makeFolder(id)
       do throws(FileError) {

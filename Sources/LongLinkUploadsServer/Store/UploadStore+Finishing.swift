@@ -74,13 +74,17 @@ struct Finishing: Sendable {
   /// intact.
   func completeMore() throws(UploadFailure) -> Bool {
     try step { work throws(UploadFailure) in
-      let files = try filing { () throws(FileError) in
-        var files = try PartFiles(upload.layout, in: upload.parent.folder(upload.id))
-        if !work.completion.hasBegun { try files.cut(to: work.written) }
-        // An append behind a takeover removes the empty files that are made now.
-        work.isClean = false
-        return files
+      var files = try filing { () throws(FileError) in
+        try PartFiles(upload.layout, in: upload.parent.folder(upload.id))
       }
+      if !work.completion.hasBegun, let next = work.uncut {
+        work.uncut = try filing { () throws(FileError) in
+          try files.cut(to: work.written, from: next)
+        }
+        return true
+      }
+      // An append behind a takeover removes the empty files that are made now.
+      work.uncut = 0
       return try files.complete(&work.completion, at: work.written)
     }
   }

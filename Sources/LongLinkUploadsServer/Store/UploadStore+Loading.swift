@@ -70,7 +70,7 @@ extension UploadStore {
       state.expiresAtMs = min(state.expiresAtMs, now + lifetime)
     }
     let upload = Upload(
-      id: id, request, of: stored.principal, in: unfinished, quotas, state, isClean: false)
+      id: id, request, of: stored.principal, in: unfinished, quotas, state, uncut: 0)
     quotas.restoreUpload(
       of: stored.principal, requestSize: upload.requestSize, files: upload.layout.fileCount,
       bytes: state.offset)
