@@ -195,15 +195,18 @@ final class Folder: Sendable {
   }
 
   /// Removes a folder with all that is in it, down to two further levels; nothing happens if there
-  /// is none. Links are removed and not followed. Returns false if more than `most` files are in
-  /// it: so many are removed, and the rest is left.
-  func removeFolder(_ name: String, atMost most: Int = .max) throws(FileError) -> Bool {
+  /// is none. Links are removed and not followed. The file `first` is gone for good before anything
+  /// else is removed. Returns false if more than `most` files are in it: so many are removed, and
+  /// the rest is left.
+  func removeFolder(
+    _ name: String, first: String? = nil, atMost most: Int = .max
+  ) throws(FileError) -> Bool {
     var left = most
-    return try removeFolder(name, levels: 2, &left)
+    return try removeFolder(name, first: first, levels: 2, &left)
   }
 
   private func removeFolder(
-    _ name: String, levels: Int, _ left: inout Int
+    _ name: String, first: String? = nil, levels: Int, _ left: inout Int
   ) throws(FileError) -> Bool {
     let inner: Folder
     do throws(FileError) {
@@ -211,6 +214,10 @@ final class Folder: Sendable {
     } catch {
       if error.isMissing { return true }
       throw error
+    }
+    if let first, try inner.kind(of: first) != nil {
+      try inner.removeFile(first)
+      try inner.sync()
     }
     let limit = max(left, 1)
     let entries = try inner.names(atMost: limit)

@@ -41,9 +41,11 @@ final class Append: Sendable {
           try PartFiles(upload.layout, in: upload.parent.folder(upload.id))
         }
       }
-      if !work.isClean {
-        try filing { () throws(FileError) in try work.files?.cut(to: work.written) }
-        work.isClean = true
+      if let next = work.uncut {
+        work.uncut = try filing { () throws(FileError) in
+          try work.files?.cut(to: work.written, from: next)
+        }
+        if work.uncut != nil { return 0 }
       }
       let (admitted, failure) = admit(piece, at: work.written)
       let written = try put(piece.prefix(admitted), &work)
@@ -97,7 +99,7 @@ final class Append: Sendable {
     count.withLock(of: self) { $0 += written }
     store.counted { $0.bytesWritten += UInt64(written) }
     if let error {
-      work.isClean = false
+      work.uncut = 0
       throw UploadFailure(error)
     }
     return written

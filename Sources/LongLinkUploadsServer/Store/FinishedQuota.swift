@@ -23,8 +23,10 @@ final class FinishedQuota: Sendable {
       return Level(files: max(0, files - share), bytes: max(0, bytes - share), at: max(at, now))
     }
 
-    func adding(_ files: Double, _ bytes: Double) -> Level {
-      Level(files: self.files + files, bytes: self.bytes + bytes, at: at)
+    /// With what an upload uses, or without it if `sign` is -1.
+    func adding(_ cost: (files: Double, bytes: Double), _ sign: Double = 1) -> Level {
+      Level(
+        files: max(0, files + sign * cost.files), bytes: max(0, bytes + sign * cost.bytes), at: at)
     }
   }
 
@@ -46,15 +48,11 @@ final class FinishedQuota: Sendable {
   func take(
     files: Int, bytes: UInt64, of client: String, now: UInt64, counts: Bool = true
   ) throws(UploadFailure) {
-    let cost = Double(bytes) + Double(files) * Double(UploadLimits.blockBytes)
+    let (ownCost, totalCost) = costs(files: files, bytes: bytes)
     let objection: String? = state.withLock(of: self) { state in
       let own = state.clients[client, default: Level(at: now)].drained(at: now, lifetime)
-        .adding(
-          Double(files) / Double(limits.maxClientFinishedFiles),
-          cost / Double(limits.maxClientFinishedBytes))
-      let total = state.total.drained(at: now, lifetime)
-        .adding(
-          Double(files) / Double(limits.maxFinishedFiles), cost / Double(limits.maxFinishedBytes))
+        .adding(ownCost)
+      let total = state.total.drained(at: now, lifetime).adding(totalCost)
       for (level, name) in [(own, "the client has"), (total, "all clients have")] {
         if level.files > 1 { return "\(name) finished all files that they may for now" }
         if level.bytes > 1 { return "\(name) finished all bytes that they may for now" }
@@ -66,6 +64,27 @@ final class FinishedQuota: Sendable {
       return nil
     }
     if let objection { throw .noSpace(objection) }
+  }
+
+  /// Gives back what was taken for an upload that is not finished after all.
+  func giveBack(files: Int, bytes: UInt64, of client: String) {
+    let (ownCost, totalCost) = costs(files: files, bytes: bytes)
+    state.withLock(of: self) { state in
+      state.clients[client] = state.clients[client]?.adding(ownCost, -1)
+      state.total = state.total.adding(totalCost, -1)
+    }
+  }
+
+  /// What an upload uses of the limits of a client, and of all, from 0 to 1.
+  private func costs(
+    files: Int, bytes: UInt64
+  ) -> (own: (files: Double, bytes: Double), total: (files: Double, bytes: Double)) {
+    let files = Double(files)
+    let cost = Double(bytes) + files * Double(UploadLimits.blockBytes)
+    return (
+      (files / Double(limits.maxClientFinishedFiles), cost / Double(limits.maxClientFinishedBytes)),
+      (files / Double(limits.maxFinishedFiles), cost / Double(limits.maxFinishedBytes))
+    )
   }
 
   private func makeRoom(in state: inout State, for client: String, _ now: UInt64) {

@@ -116,13 +116,16 @@ struct PartFiles {
     hasNewFields = false
   }
 
-  /// Removes what was written after an offset.
-  mutating func cut(to offset: UInt64) throws(FileError) {
+  /// Removes what was written after an offset from some of the files, from that of part `next` on.
+  /// Returns the part to go on from; nil if there is none.
+  mutating func cut(to offset: UInt64, from next: Int) throws(FileError) -> Int? {
     open = nil
     isDirty = false
     dirty = []
-    guard let first = layout.index(at: offset) else { return }
-    for index in first..<layout.entries.count {
+    guard let first = layout.index(at: offset) else { return nil }
+    let start = max(first, next)
+    let end = min(start + Self.mostAtOnce, layout.entries.count)
+    for index in start..<end {
       let entry = layout.entries[index]
       let folder = folder(of: index)
       guard let kind = try folder.kind(of: entry.name) else { continue }
@@ -132,6 +135,7 @@ struct PartFiles {
         try folder.file(entry.name).truncate(to: offset - entry.start)
       }
     }
+    return end < layout.entries.count ? end : nil
   }
 
   // MARK: Reading
@@ -198,15 +202,12 @@ struct PartFiles {
 
   private func write(_ form: FormFields) throws(FileError) {
     let (bytes, name) = (form.encoded(), PartLayout.fieldsName)
-    if try files.kind(of: name) == nil {
-      // Among the fields, where no file of the client's can have the name.
-      try fields.removeFile(name)
-      try fields.write(bytes, to: name)
-      try fields.rename(name, to: files, as: name)
-    } else if try files.contents(of: name, limit: bytes.count) != bytes {
-      // Not that of an earlier attempt: it may be the client's, and is never replaced.
-      throw FileError("write", name, errno: FileError.inUse)
-    }
+    // Written among the fields, where no file of the client's can have the name, and moved in one
+    // step. It replaces that of an earlier attempt, which may have had fewer bytes: the name is
+    // reserved, in any form that a file system may take for the same.
+    try fields.removeFile(name)
+    try fields.write(bytes, to: name)
+    try fields.rename(name, to: files, as: name)
     try files.sync()
   }
 

@@ -46,7 +46,9 @@ struct PartLayout: Sendable {
   var size: UInt64? { entries.last?.size == nil ? nil : entries.last?.end }
 
   /// How many entries of the file system it takes: the parts, the folder, and the fields.
-  var fileCount: Int { entries.count + 2 }
+  var fileCount: Int { Self.fileCount(parts: entries.count) }
+
+  static func fileCount(parts: Int) -> Int { parts + 2 }
 
   /// The names of the files, as a finish is answered; empty for fields.
   var names: [String] { entries.map { $0.isFile ? $0.name : "" } }

@@ -13,8 +13,13 @@ package struct SafeNames {
 
   /// The names as `folded`.
   private var used: Set<String>
-  /// The number that such a name got last, so that many equal names take no long search.
+  /// The number that was given last to names whose numbered forms may be the same, so that many of
+  /// them take no long search.
   private var numbers: [String: Int] = [:]
+  /// The most bytes of a number with its hyphen; a request has fewer parts.
+  private static let mostNumberBytes = 7
+  /// How many numbered names were tried.
+  private(set) var tried = 0
 
   /// Begins with names that no file may have.
   package init(reserved: Set<String> = []) {
@@ -36,12 +41,15 @@ package struct SafeNames {
   /// Returns the name to keep a file under.
   package mutating func name(for sent: String) -> String {
     let name = Self.safe(sent)
-    let form = Self.folded(name)
-    if used.insert(form).inserted { return name }
+    if used.insert(Self.folded(name)).inserted { return name }
     let (stem, ending) = Self.split(name)
+    // Names that differ only where they are cut have the same numbered forms.
+    let common = Self.cut(stem, to: Self.limit - Self.mostNumberBytes - ending.utf8.count)
+    let form = Self.folded("\(common)-\(ending)")
     var number = numbers[form, default: 1]
     while true {
       number += 1
+      tried += 1
       let suffix = "-\(number)\(ending)"
       let numbered = Self.cut(stem, to: Self.limit - suffix.utf8.count) + suffix
       if used.insert(Self.folded(numbered)).inserted {

@@ -34,6 +34,8 @@ final class Upload: Sendable {
     var number: UInt64
     /// The append that may write.
     var append: Append?
+    /// The number of the finish that was begun last.
+    var finish: UInt64 = 0
   }
 
   /// What belongs to the thread that works on the files.
@@ -42,8 +44,8 @@ final class Upload: Sendable {
     var files: PartFiles?
     /// So many bytes were written, durable or not.
     var written: UInt64
-    /// Whether the files end there.
-    var isClean: Bool
+    /// The first part whose file may have more; nil if the files end there.
+    var uncut: Int?
     /// The hash of the first bytes, up to `hashed`.
     var digest = SHA256Digest()
     var hashed: UInt64 = 0
@@ -54,7 +56,7 @@ final class Upload: Sendable {
     mutating func fallBack(to offset: UInt64) {
       files = nil
       written = offset
-      isClean = false
+      uncut = 0
       if hashed > offset {
         digest = SHA256Digest()
         hashed = 0
@@ -78,7 +80,7 @@ final class Upload: Sendable {
 
   init(
     id: String, _ request: CreateRequest, of principal: String, in parent: Folder,
-    _ quotas: Quotas, _ state: StoredState, isClean: Bool
+    _ quotas: Quotas, _ state: StoredState, uncut: Int?
   ) {
     self.quotas = quotas
     self.id = id
@@ -93,7 +95,7 @@ final class Upload: Sendable {
       Facts(
         phase: phase, generation: state.generation, offset: state.offset,
         expiresAt: state.expiresAtMs, number: state.number))
-    work = Mutex(Work(written: state.offset, isClean: isClean))
+    work = Mutex(Work(written: state.offset, uncut: uncut))
   }
 
   /// A hash of all that a request says about the parts.
@@ -128,12 +130,14 @@ final class Upload: Sendable {
   /// Makes durable what was written, and lets the append write no more. What cannot be made durable
   /// is forgotten.
   func endAppend(_ work: inout Work, now: UInt64, lifetime: UInt64) throws(FileError) {
-    let offset = factsNow.offset
+    let facts = factsNow
+    let offset = facts.offset
     defer {
       stopAppend()
       work.files = nil
     }
-    guard work.written > offset else { return }
+    // The bytes of a removed upload count no more, and its state is gone.
+    guard work.written > offset, facts.phase != .gone else { return }
     let written = work.written
     do throws(FileError) {
       try work.files?.sync()

@@ -100,13 +100,14 @@ extension UploadStore {
     _ request: CreateRequest, _ id: String, _ principal: String, now: UInt64
   ) throws(UploadFailure) -> CreateResponse {
     let state = StoredState(number: 1, generation: 1, offset: 0, expiresAtMs: now + lifetime)
-    let upload = Upload(
-      id: id, request, of: principal, in: unfinished, quotas, state, isClean: true)
-    let files = upload.layout.fileCount
-    // It could not be finished, so no bytes are taken.
-    try finishedQuota.take(
-      files: files, bytes: upload.layout.size ?? 0, of: principal, now: now, counts: false)
-    try quotas.addUpload(of: principal, requestSize: upload.requestSize, files: files)
+    let files = PartLayout.fileCount(parts: request.parts.count)
+    let isSizeKnown = request.parts.last?.size != nil
+    let size = isSizeKnown ? request.parts.reduce(0) { $0 + ($1.size ?? 0) } : 0
+    let requestSize = (try? request.encodedByteCount) ?? 0
+    // Above its limits, neither names are computed nor bytes are taken that could not be finished.
+    try finishedQuota.take(files: files, bytes: size, of: principal, now: now, counts: false)
+    try quotas.addUpload(of: principal, requestSize: requestSize, files: files)
+    let upload = Upload(id: id, request, of: principal, in: unfinished, quotas, state, uncut: nil)
     do throws(FileError) {
       let folder = try unfinished.makeFolder(id)
       do throws(FileError) {
@@ -123,8 +124,7 @@ extension UploadStore {
         throw error
       }
     } catch {
-      quotas.removeUpload(
-        of: principal, requestSize: upload.requestSize, files: files, bytes: 0)
+      quotas.removeUpload(of: principal, requestSize: requestSize, files: files, bytes: 0)
       throw UploadFailure(error)
     }
     table.withLock(of: self) { table in

@@ -13,7 +13,8 @@ struct Finishing: Sendable {
 
   let upload: Upload
   let request: FinishRequest
-  let generation: UInt64
+  /// Which finish of the upload it is.
+  let number: UInt64
 
   /// Reads some bytes that have no hash yet; returns whether there are more.
   ///
@@ -40,12 +41,15 @@ struct Finishing: Sendable {
     }
   }
 
+  /// Whether it goes on: a takeover ends it, and a further finish may have begun since then.
+  func isCurrent(_ facts: Upload.Facts) -> Bool {
+    facts.phase == .finishing && facts.finish == number
+  }
+
   /// Throws if another client has taken the upload over meanwhile, or has removed it.
   private func check() throws(UploadFailure) {
     let facts = upload.factsNow
-    guard facts.phase == .finishing, facts.generation == generation else {
-      throw Upload.conflict(facts)
-    }
+    guard isCurrent(facts) else { throw Upload.conflict(facts) }
   }
 
   /// Lets the upload be gone on with, whose finish the application has refused.
@@ -53,9 +57,9 @@ struct Finishing: Sendable {
     upload.work.withLock(of: upload) { _ in giveUp() }
   }
 
-  /// Lets the upload be gone on with.
+  /// Lets the upload be gone on with, if this finish has not ended.
   private func giveUp() {
-    upload.facts.withLock(of: upload) { if $0.phase == .finishing { $0.phase = .open } }
+    upload.facts.withLock(of: upload) { if isCurrent($0) { $0.phase = .open } }
   }
 
   /// Whether the bytes, all of which were hashed, have the hash of the client.
@@ -70,13 +74,17 @@ struct Finishing: Sendable {
   /// intact.
   func completeMore() throws(UploadFailure) -> Bool {
     try step { work throws(UploadFailure) in
-      let files = try filing { () throws(FileError) in
-        var files = try PartFiles(upload.layout, in: upload.parent.folder(upload.id))
-        if !work.completion.hasBegun { try files.cut(to: work.written) }
-        // An append behind a takeover removes the empty files that are made now.
-        work.isClean = false
-        return files
+      var files = try filing { () throws(FileError) in
+        try PartFiles(upload.layout, in: upload.parent.folder(upload.id))
       }
+      if !work.completion.hasBegun, let next = work.uncut {
+        work.uncut = try filing { () throws(FileError) in
+          try files.cut(to: work.written, from: next)
+        }
+        return true
+      }
+      // An append behind a takeover removes the empty files that are made now.
+      work.uncut = 0
       return try files.complete(&work.completion, at: work.written)
     }
   }
@@ -85,10 +93,13 @@ struct Finishing: Sendable {
   /// finish so much.
   func commit(_ quota: FinishedQuota, now: UInt64) throws(UploadFailure) {
     try step { work throws(UploadFailure) in
-      try quota.take(
-        files: upload.layout.fileCount, bytes: work.written, of: upload.principal, now: now)
-      try filing { () throws(FileError) in
+      let (files, bytes, client) = (upload.layout.fileCount, work.written, upload.principal)
+      try quota.take(files: files, bytes: bytes, of: client, now: now)
+      do throws(FileError) {
         try upload.commit { $0.phase = .finished(hash: request.sha256) }
+      } catch {
+        quota.giveBack(files: files, bytes: bytes, of: client)
+        throw UploadFailure(error)
       }
     }
   }
@@ -132,8 +143,7 @@ extension UploadStore {
       return .done(FinishResponse(names: record.names))
     }
     let start: Result<FinishStart, UploadFailure> = upload.work.withLock(of: upload) { work in
-      work.completion = PartFiles.Completion()
-      return upload.facts.withLock(of: upload) { facts in
+      let start: Result<FinishStart, UploadFailure> = upload.facts.withLock(of: upload) { facts in
         if case .finished(let hash) = facts.phase {
           return hash == request.sha256 && facts.offset == request.size
             ? .success(.committed(upload))
@@ -148,9 +158,12 @@ extension UploadStore {
           return .failure(.mismatch("the parts have not come whole"))
         }
         facts.phase = .finishing
+        facts.finish += 1
         return .success(
-          .hashing(Finishing(upload: upload, request: request, generation: facts.generation)))
+          .hashing(Finishing(upload: upload, request: request, number: facts.finish)))
       }
+      if case .success(.hashing) = start { work.completion = PartFiles.Completion() }
+      return start
     }
     return try start.get()
   }
@@ -158,7 +171,9 @@ extension UploadStore {
   /// Answers a finish whose bytes were hashed, and whose files are complete if they are intact.
   func endFinish(_ finishing: Finishing, now: UInt64) throws(UploadFailure) -> Settled {
     guard try finishing.isIntact() else {
-      _ = try remove(finishing.upload) { $0.phase == .finishing }
+      guard try remove(finishing.upload, if: finishing.isCurrent) else {
+        throw Upload.conflict(finishing.upload.factsNow)
+      }
       counted { $0.mismatched += 1 }
       throw .mismatch("the bytes have another hash; the upload was removed")
     }
@@ -212,7 +227,7 @@ extension UploadStore {
     try finishedFolder.rename(partial, to: finishedFolder, as: id)
     try finishedFolder.sync()
     // What is left is removed by `removeMore`, or the next start.
-    _ = try? unfinished.removeFolder(id, atMost: PartFiles.mostAtOnce)
+    _ = try? removeSome(of: id)
   }
 
   // MARK: What was finished

@@ -50,8 +50,9 @@ extension UploadStore {
     let folder = try filing { () throws(FileError) in try unfinished.folder(id) }
     let bytes = contents(of: Self.requestName, in: folder)
     let state = (try? StateFile.read(in: folder)) ?? nil
+    let isInPlace = table.withLock(of: self) { $0.finished[id] != nil }
     // Without these its create was not answered, or it is half removed, or in its place.
-    guard let bytes, let stored = try? StoredUpload(decodingBytes: bytes),
+    guard !isInPlace, let bytes, let stored = try? StoredUpload(decodingBytes: bytes),
       let request = stored.request, var state
     else {
       _ = try filing { () throws(FileError) in try unfinished.removeFolder(id) }
@@ -69,7 +70,7 @@ extension UploadStore {
       state.expiresAtMs = min(state.expiresAtMs, now + lifetime)
     }
     let upload = Upload(
-      id: id, request, of: stored.principal, in: unfinished, quotas, state, isClean: false)
+      id: id, request, of: stored.principal, in: unfinished, quotas, state, uncut: 0)
     quotas.restoreUpload(
       of: stored.principal, requestSize: upload.requestSize, files: upload.layout.fileCount,
       bytes: state.offset)

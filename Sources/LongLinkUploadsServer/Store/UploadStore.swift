@@ -11,7 +11,8 @@ internal import Synchronization
 /// In the directory, `.unfinished/ID/` is an upload that is not finished: `upload`, what created
 /// it; `state`, how far it is; `files/` and `fields/`, its parts. To finish it, the state says so
 /// first, then `files` becomes `ID/`, then `.finished/ID` is written, and then `.unfinished/ID` is
-/// removed. A start goes on from wherever a crash has left that.
+/// removed. A start goes on from wherever a crash has left that. Whatever removes an upload removes
+/// its state first: a start removes the rest of a folder without one.
 package final class UploadStore: Sendable {
   static let unfinishedName = ".unfinished"
   static let finishedName = ".finished"
@@ -267,10 +268,16 @@ package final class UploadStore: Sendable {
   /// more.
   func removeMore(_ id: String) throws(UploadFailure) -> Bool {
     try filing { () throws(FileError) in
-      guard try unfinished.removeFolder(id, atMost: PartFiles.mostAtOnce) else { return true }
+      guard try removeSome(of: id) else { return true }
       try unfinished.sync()
       return false
     }
+  }
+
+  /// Removes some of an upload's files, its state first, without which a start takes up nothing of
+  /// it. Returns whether all are removed.
+  func removeSome(of id: String) throws(FileError) -> Bool {
+    try unfinished.removeFolder(id, first: StateFile.name, atMost: PartFiles.mostAtOnce)
   }
 
   /// Counts an upload no more, which was retired.

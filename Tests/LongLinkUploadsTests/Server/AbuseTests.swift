@@ -130,7 +130,7 @@ import Testing
     #expect(
       flushes.take(id) == [
         ".unfinished/ID/fields/fields.json", folder, ".unfinished/ID/state", "", ".finished/.ID",
-        ".finished",
+        ".finished", ".unfinished/ID",
       ])
   }
 

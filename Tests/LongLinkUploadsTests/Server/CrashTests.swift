@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import LongLinkTransport
 import LongLinkUploadMessages
 import Synchronization
 import Testing
@@ -117,6 +118,46 @@ import Testing
       if !fault.hasHappened { break }
     }
     #expect(step > 40)
+  }
+
+  @Test func `a crash after the first turn of an abort does not bring the upload back`() throws {
+    let steps = Mutex<[FileStep]>([])
+    var stage = try StoreStage(probe: { step in steps.withLock { $0.append(step) } })
+    let id = try stage.create((0..<100).map { StoreStage.field("\($0)", 1) }, key: "k").id
+    try stage.append(StoreStage.bytes(100), to: id, at: 0)
+    steps.withLock { $0 = [] }
+    try stage.store.abort(AbortRequest(id: id), of: "a")
+    #expect(stage.directory.names(".unfinished/\(id)/fields").count > 0)
+    // The name of the state is gone for good before any other.
+    let first = steps.withLock { Array($0.prefix(2)) }
+    #expect(first.map(\.action) == [.remove, .syncFolder])
+    #expect(first.map(\.path) == [".unfinished/\(id)/state", ".unfinished/\(id)"])
+    try stage.restart()
+    #expect(throws: UploadFailure.unknown) { try stage.status(id) }
+    let counters = stage.store.counters
+    #expect(counters.restored == 0 && counters.unfinished == 0 && counters.unfinishedBytes == 0)
+    #expect(stage.directory.names(".unfinished") == [])
+    _ = try stage.create([StoreStage.file("a", 1)], key: "k")
+  }
+
+  @Test(arguments: [false, true])
+  func `a crash behind a finish leaves nothing, though its files were taken away`(
+    keepsState: Bool
+  ) throws {
+    var stage = try StoreStage { step throws(FileError) in
+      if keepsState, step.action == .remove, step.path.hasSuffix("/state") {
+        throw FileError("do", step.path, errno: EIO)
+      }
+    }
+    let id = try stage.create((0..<100).map { StoreStage.field("\($0)", 1) }).id
+    try stage.append(StoreStage.bytes(100), to: id, at: 0)
+    try stage.finish(id, StoreStage.bytes(100))
+    #expect(stage.directory.names(".unfinished") == [id])
+    try FileManager.default.removeItem(atPath: "\(stage.directory.path)/\(id)")
+    try stage.restart()
+    #expect(try stage.status(id).state == .finished)
+    #expect(stage.store.counters.unfinished == 0 && stage.store.upload(id) == nil)
+    #expect(stage.directory.names(".unfinished") == [])
   }
 
   @Test func `a torn state leaves the one before`() throws {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LongLinkDigest
 import LongLinkTransport
 import LongLinkUploadMessages
 import Testing
@@ -125,6 +126,52 @@ import Testing
     try stage.finish(id, [1, 2], generation: 2)
   }
 
+  @Test func `a finish that was taken over and then fails leaves the next one alone`() throws {
+    let stage = try StoreStage()
+    let id = try stage.create([StoreStage.file("a", nil)]).id
+    try stage.append([1], to: id, at: 0)
+    func begin(_ generation: UInt64, _ bytes: [UInt8]) throws -> Finishing {
+      let request = FinishRequest(
+        id: id, generation: generation, size: 1, sha256: SHA256Digest.hash(of: bytes))
+      guard case .hashing(let finishing) = try stage.store.beginFinish(request, of: "a") else {
+        throw UploadFailure.unknown
+      }
+      return finishing
+    }
+    let first = try begin(1, [2])
+    #expect(try !first.hashMore() && !first.isIntact())
+    #expect(try stage.status(id, takesOver: true).generation == 2)
+    let second = try begin(2, [1])
+    #expect(try !second.hashMore() && second.isIntact())
+    // The application refuses the first, and then it is found to have another hash.
+    first.refuse()
+    let taken = UploadFailure.conflict(offset: 1, generation: 2)
+    #expect(throws: taken) { try stage.store.endFinish(first, now: stage.now) }
+    #expect(try !second.completeMore())
+    #expect(try stage.store.endFinish(second, now: stage.now).isFirst)
+    #expect(stage.directory.file("\(id)/a") == [1])
+  }
+
+  @Test func `a finish that was refused does not end the next one of its generation`() throws {
+    let stage = try StoreStage()
+    let id = try stage.create([StoreStage.file("a", 0)]).id
+    let request = FinishRequest(
+      id: id, generation: 1, size: 0, sha256: SHA256Digest.hash(of: []))
+    func begin() throws -> Finishing {
+      guard case .hashing(let finishing) = try stage.store.beginFinish(request, of: "a") else {
+        throw UploadFailure.unknown
+      }
+      return finishing
+    }
+    let first = try begin()
+    first.refuse()
+    let second = try begin()
+    first.refuse()
+    #expect(throws: UploadFailure.conflict(offset: 0, generation: 1)) { try first.completeMore() }
+    #expect(try !second.completeMore())
+    #expect(try stage.store.endFinish(second, now: stage.now).isFirst)
+  }
+
   @Test func `an abort stops the append that runs`() throws {
     let stage = try StoreStage()
     let id = try stage.create([StoreStage.file("a", nil)]).id
@@ -135,6 +182,18 @@ import Testing
     #expect(throws: UploadFailure.unknown) { try append.write([[2]]) }
     #expect(throws: UploadFailure.unknown) { try append.end(now: stage.now) }
     #expect(stage.directory.names(".unfinished") == [])
+    #expect(stage.store.counters.unfinishedBytes == 0)
+  }
+
+  @Test func `a takeover that an abort has overtaken gives back no bytes again`() throws {
+    let stage = try StoreStage()
+    let id = try stage.create([StoreStage.file("a", nil)]).id
+    try begin(stage, id, at: 0).write([[1]])
+    let upload = try #require(stage.store.upload(id))
+    try stage.store.abort(AbortRequest(id: id), of: "a")
+    #expect(throws: UploadFailure.unknown) {
+      try upload.takeOver(now: stage.now, lifetime: stage.store.lifetime)
+    }
     #expect(stage.store.counters.unfinishedBytes == 0)
   }
 

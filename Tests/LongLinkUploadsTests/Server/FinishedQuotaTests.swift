@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import LongLink
 import LongLinkServer
+import LongLinkTransport
 import LongLinkUploadMessages
 import Synchronization
 import Testing
@@ -84,6 +86,23 @@ import Testing
       try stage.store.abort(AbortRequest(id: id), of: "a")
     }
     for _ in 0..<3 { try finish(stage, of: "a") }
+  }
+
+  @Test func `a finish whose state cannot be written takes nothing`() throws {
+    let fails = Mutex(false)
+    let stage = try StoreStage(limits { _ in }) { step throws(FileError) in
+      guard step.path.hasSuffix("/state"), fails.withLock({ $0 }) else { return }
+      throw FileError("do", step.path, errno: EIO)
+    }
+    let id = try stage.create(Self.empty).id
+    for _ in 0..<10 {
+      fails.withLock { $0 = true }
+      expect(.failed(FileError("", "", errno: EIO))) { try stage.finish(id, []) }
+      fails.withLock { $0 = false }
+    }
+    try stage.finish(id, [])
+    for _ in 0..<2 { try finish(stage, of: "a") }
+    expect(.noSpace("")) { try finish(stage, of: "a") }
   }
 
   @Test func `clients beyond a number share what they leave of the limit of all`() throws {

@@ -3,6 +3,7 @@
 import Foundation
 import LongLinkTransport
 import LongLinkUploadMessages
+import Synchronization
 import Testing
 
 @testable import LongLinkUploadsServer
@@ -67,16 +68,22 @@ import Testing
     #expect(stage.directory.file("\(id)/fields.json") == Array(fields.utf8))
   }
 
-  @Test func `no file of the client's is replaced by that with the fields`() throws {
-    let stage = try StoreStage()
-    let id = try stage.create([StoreStage.file("a", 1)]).id
-    try stage.append([1], to: id, at: 0)
-    // As where a volume takes two names for the same.
-    stage.directory.write([7], to: ".unfinished/\(id)/files/fields.json")
-    expect(.failed(FileError("", "", errno: EBUSY))) { try stage.finish(id, [1]) }
-    #expect(stage.directory.file(".unfinished/\(id)/files/fields.json") == [7])
-    stage.directory.write(Array("{}\n".utf8), to: ".unfinished/\(id)/files/fields.json")
-    try stage.finish(id, [1])
+  @Test func `an upload whose finish was not committed can be finished with more bytes`() throws {
+    let fails = Mutex(false)
+    let stage = try StoreStage { step throws(FileError) in
+      guard step.path.hasSuffix("/state"), fails.withLock({ $0 }) else { return }
+      throw FileError("do", step.path, errno: ENOSPC)
+    }
+    let id = try stage.create([StoreStage.file("a", 1), StoreStage.field("f", nil)]).id
+    try stage.append(Array("1xy".utf8), to: id, at: 0)
+    fails.withLock { $0 = true }
+    expect(.noSpace("")) { try stage.finish(id, Array("1xy".utf8)) }
+    // The file with the fields is there.
+    #expect(stage.directory.names(".unfinished/\(id)/files") == ["a", "fields.json"])
+    fails.withLock { $0 = false }
+    try stage.append(Array("z".utf8), to: id, at: 3)
+    try stage.finish(id, Array("1xyz".utf8))
+    #expect(stage.directory.file("\(id)/fields.json") == Array("{\"f\":\"xyz\"}\n".utf8))
   }
 
   @Test func `long names are cut between characters, and keep their extension`() {
@@ -95,6 +102,16 @@ import Testing
     var names = SafeNames()
     let kept = (0..<1_000).map { _ in names.name(for: "a") }
     #expect(kept.last == "a-1000" && Set(kept).count == 1_000)
+  }
+
+  @Test func `names that differ only where they are cut take no long search`() {
+    var names = SafeNames()
+    let common = String(repeating: "x", count: 252)
+    let sent = (0..<475).map { common + "\(100 + $0)" }
+    let kept = (sent + sent).map { names.name(for: $0) }
+    #expect(Set(kept).count == 950 && kept.allSatisfy { $0.utf8.count == 255 })
+    // One for each that was used before.
+    #expect(names.tried == 475)
   }
 
   @Test func `no link in the directory is followed`() throws {
@@ -118,14 +135,13 @@ import Testing
     expect(.failed(FileError("", "", errno: EEXIST))) { try stage.append([2], to: id, at: 1) }
     try stage.append([2], to: id, at: 1)
     try directory.link(".unfinished/\(id)/files/fields.json", to: outside.path + "/fields")
-    expect(.failed(FileError("", "", errno: ELOOP))) { try stage.finish(id, [1, 2]) }
-    try FileManager.default.removeItem(
-      atPath: directory.path + "/.unfinished/\(id)/files/fields.json")
     try directory.link(id, to: outside.path)
     expect(.failed(FileError("", "", errno: ENOTDIR))) { try stage.finish(id, [1, 2]) }
     try FileManager.default.removeItem(atPath: directory.path + "/" + id)
     #expect(try stage.finish(id, [1, 2]) == ["a", "b"])
     #expect(directory.file("\(id)/b") == [2])
+    // Replaced, as the link that it was.
+    #expect(directory.file("\(id)/fields.json") == Array("{}\n".utf8))
     #expect(outside.names() == ["secret"] && outside.file("secret") == [7])
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import LongLinkDigest
 import LongLinkTransport
 import LongLinkUploadMessages
@@ -90,6 +91,33 @@ import Testing
     }
     #expect(removals >= 32)
     #expect(stage.directory.names(".unfinished") == [])
+  }
+
+  @Test func `an append removes what an append has left in 1,000 files in many turns`() throws {
+    let fails = Mutex(false)
+    let probe = steps.probe
+    let stage = try StoreStage { step throws(FileError) in
+      try probe(step)
+      guard step.path.hasSuffix("/state"), fails.withLock({ $0 }) else { return }
+      throw FileError("do", step.path, errno: EIO)
+    }
+    let id = try stage.create((0..<1_000).map { StoreStage.file("\($0)", 1) }).id
+    let bytes = StoreStage.bytes(1_000)
+    fails.withLock { $0 = true }
+    expect(.failed(FileError("", "", errno: EIO))) { try stage.append(bytes, to: id, at: 0) }
+    fails.withLock { $0 = false }
+    #expect(stage.directory.names(".unfinished/\(id)/files").count == 1_000)
+    let append = try stage.store.beginAppend(
+      AppendRequest(id: id, generation: 1, offset: 0), of: "a")
+    var rest = bytes[...]
+    let writes = try turns {
+      rest = rest.dropFirst(try append.write(rest))
+      return !rest.isEmpty
+    }
+    // The last turn that removes some writes as well.
+    #expect(writes == 31 + 125)
+    #expect(try append.end(now: stage.now) == 1_000)
+    try stage.finish(id, bytes)
   }
 
   @Test func `a takeover in the middle of a finish leaves nothing in the way of an append`() throws
