@@ -41,14 +41,14 @@ command() {
 }
 
 logs=.build/check
-# run STEP: a step that hangs fails within 25 minutes.
+# run STEP: a step that hangs fails within 45 minutes.
 run() {
   local command start=$SECONDS status=0 log=$logs/$1.log
   rm -f "$logs/$1.passed"
   command "$1"
   export LONGLINK_SKIPPED=$PWD/$logs/$1.skipped
   rm -f "$LONGLINK_SKIPPED"
-  timeout --kill-after=10 25m "${command[@]}" >"$log" 2>&1 </dev/null || status=$?
+  timeout --kill-after=10 45m "${command[@]}" >"$log" 2>&1 </dev/null || status=$?
   local said
   said=$(grep -aoE 'Test run with .* (passed|failed) after [0-9.]+ seconds' "$log" | tr '\n' ';')
   # A filter that selects no test passes, and shows nothing.

@@ -295,6 +295,12 @@ extension ClientCore: LinkOwner {
     machine.failed(link.id, at: loop.now, bits: bits)
   }
 
+  /// Notes why the round, or an attempt of it, has failed.
+  func noteFailure(_ failure: ConnectFailure) {
+    lastFailure = failure
+    roundMetTLS = roundMetTLS != false && failure.securityFailure?.code == .securePeer
+  }
+
   /// Whether the server's first bytes were not a frame, for example because it speaks HTTP.
   private func seemsForeign(_ link: Link, _ reason: CloseReason) -> Bool {
     // The checksum is only checked after a valid header.

@@ -35,7 +35,7 @@ final class ClientCore {
   var addresses: [SocketAddress] = []
   var lastFailure: ConnectFailure?
   /// Whether all attempts of the round that have failed met TLS; nil before the first has.
-  private var roundMetTLS: Bool?
+  var roundMetTLS: Bool?
   var connectWaiters: [@Sendable (Result<Void, LongLinkError>) -> Void] = []
   var suspendWaiters: [@Sendable () -> Void] = []
   var pings = PingWaiters()
@@ -287,12 +287,6 @@ extension ClientCore: TimerHandler {
     noteFailure(failure)
     notifyObserver(.failed(attempt, failure.reason))
     machine.failed(attempt, at: loop.now, bits: bits)
-  }
-
-  /// Notes why the round, or an attempt of it, has failed.
-  func noteFailure(_ failure: ConnectFailure) {
-    lastFailure = failure
-    roundMetTLS = roundMetTLS != false && failure.securityFailure?.code == .securePeer
   }
 
   private func roundFailed() {

@@ -229,7 +229,7 @@ import Testing
       }
       let client = try stage.client(of: server)
       let error = try await failure {
-        try await client.request(9, [UInt8](repeating: 0, count: 700_000))
+        try await client.request(9, [UInt8](repeating: 0, count: 900_000))
       }
       #expect(error.response == .tooLarge && error.delivery == .refused, "\(error)")
       #expect("\(error)".contains("more than 5000000 bytes (by the server's memoryLimit)"))

@@ -164,7 +164,7 @@ import Testing
         try await client.request(1, [], options: RequestOptions(retry: .never))
       }
       #expect(error.code == .rejected && error.delivery == .refused, "\(error)")
-      #expect(error.detail == "the peer is draining (503): moving", "\(error)")
+      #expect(error.detail == "the server is draining (503): moving", "\(error)")
       await server.stop()
     }
   }

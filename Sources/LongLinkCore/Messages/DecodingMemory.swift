@@ -99,8 +99,8 @@ extension BodyDecodable {
   /// No limit.
   public static var decodingMemoryLimit: Int { .max }
 
-  /// Takes eight times the bytes of the body, but at most 4 MiB more than its bytes, as an estimate,
-  /// and decodes it.
+  /// Takes eight times the bytes of the body, but at most 4 MiB more than its bytes, as an
+  /// estimate, and decodes it.
   public init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError) {
     try memory.take(min(body.byteCount * 8, body.byteCount + 4 << 20))
     try self.init(decoding: body)
