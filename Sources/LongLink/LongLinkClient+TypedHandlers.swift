@@ -14,9 +14,10 @@ extension LongLinkClient {
     _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
   ) {
     onRequest(method.type, on: placement) { request in
-      let decoded = try request.decoded(as: Request.self)
-      defer { decoded.release() }
-      return try await handler(decoded.message, request)
+      var lease: DecodedLease?
+      defer { withExtendedLifetime(lease) {} }
+      let message = try request.decoded(as: Request.self, lease: &lease)
+      return try await handler(message, request)
     }
   }
 

@@ -71,9 +71,10 @@ extension LongLinkServer {
     setRoute(
       method.type, method, requires: rule, at: SourcePlace(fileID, line),
       .inline { request in
-        let decoded = try request.decoded(as: Request.self)
-        defer { decoded.release() }
-        return try handler(decoded.message, request)
+        var lease: DecodedLease?
+        defer { withExtendedLifetime(lease) {} }
+        let message = try request.decoded(as: Request.self, lease: &lease)
+        return try handler(message, request)
       })
   }
 
@@ -90,9 +91,10 @@ extension LongLinkServer {
     setRoute(
       method.type, method, requires: rule, at: SourcePlace(fileID, line),
       .task(placement) { request in
-        let decoded = try request.decoded(as: Request.self)
-        defer { decoded.release() }
-        return try await handler(decoded.message, request)
+        var lease: DecodedLease?
+        defer { withExtendedLifetime(lease) {} }
+        let message = try request.decoded(as: Request.self, lease: &lease)
+        return try await handler(message, request)
       })
   }
 }

@@ -5,14 +5,15 @@
 /// A decoder takes memory before it makes the values that need it. It gets an error in place of
 /// memory beyond the type's ``BodyDecodable/decodingMemoryLimit``, and on a server also if
 /// `memoryLimit` leaves none. What was taken counts until the handler has returned.
-public struct DecodingMemory {
+public struct DecodingMemory: ~Copyable {
   /// What can be taken without asking.
   private(set) var left: Int
-  /// What was counted in the account.
+  /// What was counted in the account, and is given back with this.
   package private(set) var counted = 0
-  private let limit: Int
   private let type: any BodyDecodable.Type
-  private let account: (any DecodingAccount)?
+  private let size: Int
+  // Retaining it would cost as much as decoding a small body does.
+  unowned(unsafe) private let account: (any DecodingAccount)?
 
   /// What a request may take uncounted: it is part of what each request counts as anyway.
   package static let free = 2_048
@@ -24,13 +25,16 @@ public struct DecodingMemory {
     self.init(for: type, account: nil)
   }
 
-  /// Makes the memory for one body of a type.
-  package init(for type: (some BodyDecodable).Type, account: (any DecodingAccount)?) {
+  /// Makes the memory for one body of a type, which itself counts `size` bytes already. The account
+  /// must outlive it.
+  package init(
+    for type: (some BodyDecodable).Type, account: (any DecodingAccount)?, besides size: Int = 0
+  ) {
     self.type = type
-    self.account = account
-    // What can never be had is too large; a later retry would not help.
-    limit = min(type.decodingMemoryLimit, account?.most ?? .max)
-    left = min(DecodingMemory.free, limit)
+    self.size = size
+    // The caller keeps it alive, and this cannot be copied to where it lives longer.
+    unsafe self.account = account
+    left = min(DecodingMemory.free, type.decodingMemoryLimit)
   }
 
   /// Takes memory for a value.
@@ -46,6 +50,8 @@ public struct DecodingMemory {
   @usableFromInline
   mutating func allowance(after rest: Int) throws(BodyError) -> Int {
     guard rest < 0 else { return rest }
+    // What can never be had is too large; a later retry would not help.
+    let limit = min(type.decodingMemoryLimit, unsafe account?.most(besides: size) ?? .max)
     let most = limit - min(DecodingMemory.free, limit) - counted
     guard -rest <= most else {
       let isOfType = limit == type.decodingMemoryLimit
@@ -53,7 +59,7 @@ public struct DecodingMemory {
       throw BodyError(.tooLarge, detail: "decoding takes more than \(limit) bytes (\(setting))")
     }
     let more = min(most, max(-rest, DecodingMemory.lump))
-    if let account {
+    if let account = unsafe account {
       guard account.take(more, besides: counted) else {
         throw BodyError(.outOfMemory, detail: account.refusal)
       }
@@ -66,20 +72,15 @@ public struct DecodingMemory {
   @usableFromInline
   package mutating func end(_ allowance: Int) { left = allowance }
 
-  /// Gives back what was counted and not taken, and returns what was taken.
+  /// Leaves what was taken to the caller, who gives it back, and returns how much that is.
   package mutating func settle() -> Int {
-    let unused = min(left, counted)
-    guard unused > 0 else { return counted }
-    account?.giveBack(unused)
-    counted -= unused
-    left = 0
-    return counted
+    let taken = counted - min(left, counted)
+    counted -= taken
+    return taken
   }
 
-  /// Gives all of it back, because there is no value.
-  package mutating func giveBack() {
-    if counted > 0 { account?.giveBack(counted) }
-    counted = 0
+  deinit {
+    if counted > 0 { unsafe account?.giveBack(counted) }
   }
 }
 
@@ -87,8 +88,8 @@ public struct DecodingMemory {
 package protocol DecodingAccount: AnyObject, Sendable {
   /// Counts bytes of a body that has `counted` already; returns false if there is no room for them.
   func take(_ count: Int, besides counted: Int) -> Bool
-  /// The most that one body can ever take, in bytes.
-  var most: Int { get }
+  /// The most that a body of so many bytes can ever take besides these.
+  func most(besides size: Int) -> Int
   /// Counts so many bytes less.
   func giveBack(_ count: Int)
   /// Why `take` has returned false.

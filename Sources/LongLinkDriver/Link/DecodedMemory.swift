@@ -32,7 +32,7 @@ package final class DecodedMemory: DecodingAccount {
     }
   }
 
-  package var most: Int { share.budget.mostDecoded }
+  package func most(besides size: Int) -> Int { max(0, share.budget.mostDecoded - size) }
 
   package func giveBack(_ count: Int) { add(-count) }
 
@@ -57,41 +57,30 @@ package final class DecodedMemory: DecodingAccount {
   }
 }
 
-/// A decoded body, which counts as long as it lives.
-package struct Decoded<Message> {
-  package let message: Message
-  fileprivate let lease: DecodedLease?
-
-  init(_ type: Message.Type, from bytes: [UInt8], in account: DecodedMemory?) throws(BodyError)
-  where Message: BodyDecodable {
-    var memory = DecodingMemory(for: type, account: account)
-    do throws(BodyError) {
-      message = try Message(copying: bytes, charging: &memory)
-    } catch {
-      memory.giveBack()
-      throw error
-    }
-    let count = memory.settle()
-    lease = count > 0 ? account.map { DecodedLease(count, of: $0) } : nil
-  }
-
-  /// Ends its part in the account: until this call, it counts though only its message is used.
-  package func release() {
-    withExtendedLifetime(lease) {}
-  }
-}
-
-/// What a decoded body takes of an account, given back on any thread.
-private final class DecodedLease: Sendable {
+/// What a decoded body takes of an account, until this is released, on any thread.
+package final class DecodedLease: Sendable {
   private let count: Int
   private let account: DecodedMemory
 
-  init(_ count: Int, of account: DecodedMemory) {
+  private init(_ count: Int, of account: DecodedMemory) {
     self.count = count
     self.account = account
   }
 
   deinit { account.giveBack(count) }
+
+  /// Decodes a body. It counts while `lease` lives, which stays nil for a body that takes little.
+  static func decode<Message: BodyDecodable>(
+    _ type: Message.Type, from bytes: [UInt8], in account: DecodedMemory?,
+    lease: inout DecodedLease?
+  ) throws(BodyError) -> Message {
+    var memory = DecodingMemory(for: type, account: account, besides: bytes.count)
+    // Most bodies take no more than is free.
+    defer {
+      if memory.counted > 0, let account { lease = DecodedLease(memory.settle(), of: account) }
+    }
+    return try Message(copying: bytes, charging: &memory)
+  }
 }
 
 /// What the item that a handler has read last takes, decoded; until this is released.
@@ -107,9 +96,10 @@ final class ItemMemory: Sendable {
   func decode<Item: BodyDecodable>(
     _ type: Item.Type, from bytes: [UInt8]
   ) throws(BodyError) -> Item {
-    let decoded = try Decoded(type, from: bytes, in: account)
-    if decoded.lease != nil { lease.withLock { $0 = decoded.lease } }
-    return decoded.message
+    var taken: DecodedLease?
+    let item = try DecodedLease.decode(type, from: bytes, in: account, lease: &taken)
+    if let taken { lease.withLock { $0 = taken } }
+    return item
   }
 
   func release() { lease.withLock { $0 = nil } }

@@ -85,7 +85,7 @@ package final class MemoryBudget: Sendable {
     }
   }
 
-  /// The most that decoding a body can ever take.
+  /// The most that a body can ever take, with what it is decoded to.
   var mostDecoded: Int { limit / 4 * 3 / 6 * 5 }
 
   /// What may be held at most, with the reserve for connections with few requests.

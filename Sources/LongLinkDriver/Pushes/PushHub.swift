@@ -82,14 +82,15 @@ extension Push {
     as type: Message.Type, in peer: Peer,
     _ handler: (Result<Message, LongLinkError>) -> Void
   ) {
-    let decoded: Decoded<Message>
+    var lease: DecodedLease?
+    let message: Message
     do throws(BodyError) {
-      decoded = try Decoded(type, from: body, in: peer.decoded)
+      message = try DecodedLease.decode(type, from: body, in: peer.decoded, lease: &lease)
     } catch {
       return handler(.failure(undecodable(error)))
     }
-    handler(.success(decoded.message))
-    decoded.release()
+    handler(.success(message))
+    withExtendedLifetime(lease) {}
   }
 
   fileprivate func undecodable(_ reason: BodyError) -> LongLinkError {

@@ -57,7 +57,7 @@ struct PendingRequest {
   let deadline: LinkInstant
   let body: RequestBody
   /// What few requests have; nil in the usual case.
-  private(set) var extras: Extras?
+  let extras: Extras?
   let completion: Completion
 
   /// What few requests have, stored separately to keep the request small.
@@ -111,8 +111,20 @@ struct PendingRequest {
   /// Keeps how the peer has refused an attempt, for the error of a later one.
   mutating func wasRefused(with code: ResponseCode, _ reason: PeerText) {
     let reason = reason.description
-    extras = Extras(
-      extras?.metadata, refusal: reason.isEmpty ? "with \(code)" : "with \(code): \(reason)")
+    self = PendingRequest(
+      self,
+      Extras(
+        extras?.metadata, refusal: reason.isEmpty ? "with \(code)" : "with \(code): \(reason)"))
+  }
+
+  private init(_ other: PendingRequest, _ extras: Extras) {
+    type = other.type
+    offline = other.offline
+    retry = other.retry
+    deadline = other.deadline
+    body = other.body
+    self.extras = extras
+    completion = other.completion
   }
 
   /// Whether its body is sent in fragments, if the peer takes them.

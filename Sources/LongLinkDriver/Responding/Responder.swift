@@ -374,13 +374,13 @@ package struct UndecodableRequest: Error {
 }
 
 extension InboundRequest {
-  /// Decodes the body, which counts until it is released. A request whose body does not decode is
+  /// Decodes the body, which counts while `lease` lives. A request whose body does not decode is
   /// refused with 400, and one whose body takes too much memory with 413 or 429.
   package func decoded<Message: BodyDecodable>(
-    as type: Message.Type
-  ) throws(UndecodableRequest) -> Decoded<Message> {
+    as type: Message.Type, lease: inout DecodedLease?
+  ) throws(UndecodableRequest) -> Message {
     do throws(BodyError) {
-      return try Decoded(type, from: body, in: peer.decoded)
+      return try DecodedLease.decode(type, from: body, in: peer.decoded, lease: &lease)
     } catch {
       throw UndecodableRequest(error)
     }

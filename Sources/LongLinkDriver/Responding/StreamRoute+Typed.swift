@@ -11,9 +11,10 @@ extension ServerStreamingMethod where Request: BodyDecodable, Item: BodyEncodabl
       @escaping @Sendable (Request, InboundRequest, TypedItemWriter<Item>) async throws -> Void
   ) -> StreamRoute.Handler {
     { request, _, writer in
-      let decoded = try request.decoded(as: Request.self)
-      defer { decoded.release() }
-      try await handle(decoded.message, request, TypedItemWriter(writer))
+      var lease: DecodedLease?
+      defer { withExtendedLifetime(lease) {} }
+      let message = try request.decoded(as: Request.self, lease: &lease)
+      try await handle(message, request, TypedItemWriter(writer))
       return EmptyBody()
     }
   }

@@ -57,9 +57,10 @@ public final class UploadReceiver: Sendable {
       // Not the typed form, because a request is decoded only if it is small enough.
       server.route(method.type, requires: rule, fileID: fileID, line: line) { [self] request in
         try await counted(request) {
-          let decoded: Decoded<Request> = try decoded(request, upTo: limit)
-          defer { decoded.release() }
-          return try await handler(decoded.message, request)
+          var lease: DecodedLease?
+          defer { withExtendedLifetime(lease) {} }
+          let message: Request = try decoded(request, upTo: limit, lease: &lease)
+          return try await handler(message, request)
         }
       }
     }
@@ -86,9 +87,10 @@ public final class UploadReceiver: Sendable {
       UploadMethods.append, .requestItems, itemTimeout: store.limits.itemTimeout,
       requires: rule, fileID: fileID, line: line
     ) { [self] request, items, _ in
-      let decoded: Decoded<AppendRequest> = try decoded(request)
-      defer { decoded.release() }
-      return try await append(decoded.message, items, request)
+      var lease: DecodedLease?
+      defer { withExtendedLifetime(lease) {} }
+      let message: AppendRequest = try decoded(request, lease: &lease)
+      return try await append(message, items, request)
     }
     route(UploadMethods.finish) { [self] message, request in
       try await finish(message, request)
@@ -106,12 +108,13 @@ public final class UploadReceiver: Sendable {
   /// A request that is not larger than any that makes sense: decoded it would take many times as
   /// much memory.
   private func decoded<Request: BodyDecodable>(
-    _ request: InboundRequest, upTo limit: Int = UploadLimits.mostOtherRequestBytes
-  ) throws -> Decoded<Request> {
+    _ request: InboundRequest, upTo limit: Int = UploadLimits.mostOtherRequestBytes,
+    lease: inout DecodedLease?
+  ) throws -> Request {
     guard request.body.count <= limit else {
       throw rejection(.tooLarge("the request has more than \(limit) bytes"), request)
     }
-    return try request.decoded(as: Request.self)
+    return try request.decoded(as: Request.self, lease: &lease)
   }
 
   /// Counts a request as one of its client's, so that nobody keeps the threads busy alone.
