@@ -216,8 +216,8 @@ bench-build: setup
 # Tests the benchmark itself, and the number of allocations and system calls that a request may cost.
 # Measures no times.
 bench-check: setup
-	$(SWIFT) build --package-path Benchmarks --configuration release --build-tests
-	$(SWIFT) test --package-path Benchmarks --configuration release --skip-build --disable-xctest
+	$(SWIFT) build --package-path Benchmarks $(SHARED) --configuration release --build-tests
+	$(SWIFT) test --package-path Benchmarks $(SHARED) --configuration release --skip-build --disable-xctest
 
 clean:
 	rm -rf .build .build-* */.build Examples/*/.build
