@@ -11,6 +11,7 @@ import Testing
 @Suite struct LinkWatchTests {
   private static let client = EndName(link: 1, side: .initiator)
   private static let server = EndName(link: 1, side: .acceptor)
+  private static let ping = WireFrame(.ping, body: [UInt8](repeating: 0, count: 8))
   private static let address = SocketAddress.ipv4(10, 0, 0, 1, port: 7_000)
 
   /// A link between machine 1 and machine 2 that both have greeted on, at second 0.
@@ -61,7 +62,7 @@ import Testing
     var watch = greeted()
     let body = [UInt8](repeating: 1, count: 60_000)
     watch.write(WireFrame(.request, serial: 50, body: body), Self.client, 1, at: 1)
-    watch.write(WireFrame(.ping, body: [UInt8](repeating: 0, count: 8)), Self.client, 1, at: 10)
+    watch.write(Self.ping, Self.client, 1, at: 10)
     watch.tell(.bytesArrived, Self.server, 2, at: 14, value: 30_000)
     watch.tell(.closed, Self.client, 1, at: 19)
     #expect(watch.broken.isEmpty)
@@ -70,19 +71,92 @@ import Testing
   @Test func `bytes are waited for to the last one that keep the ping from being written`() {
     var watch = greeted()
     let body = [UInt8](repeating: 1, count: 60_000)
-    watch.write(WireFrame(.request, serial: 50, body: body), Self.client, 1, at: 1)
     // The peer reads nothing, so that there is never room for a ping.
+    watch.write(WireFrame(.request, serial: 50, body: body), Self.client, 1, at: 1, isFull: true)
     watch.tell(.bytesArrived, Self.server, 2, at: 12, value: 55_000)
     watch.tell(.bytesArrived, Self.server, 2, at: 14, value: 5_016)
     watch.tell(.closed, Self.client, 1, at: 19)
     #expect(watch.broken.isEmpty)
   }
 
+  /// The client has one ping of an earlier silence on the way and, from second 21 on, one of this
+  /// silence, which waits behind 60,016 further bytes. They arrive until second 25.
+  private func slow() -> LinkWatch {
+    var watch = greeted()
+    let request = WireFrame(.request, serial: 50, body: [UInt8](repeating: 1, count: 60_000))
+    watch.write(request, Self.client, 1, at: 1, isFull: true)
+    // Its first ping is queued at second 10. This ends the silence, though the ping still waits.
+    watch.tell(.bytesArrived, Self.client, 1, at: 11, value: 16)
+    watch.tell(.bytesArrived, Self.server, 2, at: 12, value: 60_016)
+    watch.write(Self.ping, Self.client, 1, at: 12, isFull: true)
+    watch.tell(.bytesArrived, Self.server, 2, at: 20, value: 24)
+    watch.write(request, Self.client, 1, at: 20, isFull: true)
+    return watch
+  }
+
+  @Test(arguments: [31, 33])
+  func `bytes before the ping of this silence are waited for, not those before an earlier one`(
+    _ second: Int
+  ) {
+    var watch = slow()
+    watch.tell(.bytesArrived, Self.server, 2, at: 24, value: 30_000)
+    watch.write(Self.ping, Self.client, 1, at: 24)
+    watch.tell(.bytesArrived, Self.server, 2, at: 25, value: 30_016)
+    // The timeout is 5 s, and the client sees an eighth of it later what has arrived.
+    watch.tell(.closed, Self.client, 1, at: second)
+    #expect(watch.broken.map(\.promise) == (second == 33 ? [.deadPeersFound] : []))
+  }
+
+  @Test(arguments: [30, 32])
+  func `bytes are waited for while the ping of this silence waits to be written`(_ second: Int) {
+    var watch = slow()
+    watch.tell(.bytesArrived, Self.server, 2, at: 24, value: 30_000)
+    watch.tell(.closed, Self.client, 1, at: second)
+    #expect(watch.broken.map(\.promise) == (second == 32 ? [.deadPeersFound] : []))
+  }
+
+  @Test func `pings that are sent again and again gain no time`() {
+    var watch = slow()
+    watch.tell(.bytesArrived, Self.server, 2, at: 20, value: 60_016)
+    watch.write(Self.ping, Self.client, 1, at: 21)
+    watch.tell(.bytesArrived, Self.server, 2, at: 21, value: 24)
+    for second in 22...28 {
+      watch.write(WireFrame(.request, serial: 50), Self.client, 1, at: second)
+      watch.write(Self.ping, Self.client, 1, at: second)
+      watch.tell(.bytesArrived, Self.server, 2, at: second, value: 40)
+    }
+    watch.tell(.closed, Self.client, 1, at: 29)
+    #expect(watch.broken.map(\.promise) == [.deadPeersFound])
+  }
+
+  @Test(arguments: [19, 21])
+  func `bytes on the way are waited for while the link takes no more`(_ second: Int) {
+    var watch = greeted()
+    let body = [UInt8](repeating: 1, count: 1_000)
+    watch.write(WireFrame(.request, serial: 50, body: body), Self.client, 1, at: 8)
+    watch.tell(.clogged, Self.client, 1, at: 9)
+    watch.tell(.bytesArrived, Self.server, 2, at: 14, value: 1_016)
+    watch.tell(.closed, Self.client, 1, at: second)
+    #expect(watch.broken.map(\.promise) == (second == 21 ? [.deadPeersFound] : []))
+  }
+
+  @Test(arguments: [false, true])
+  func `the ping itself is waited for unless nothing was before it`(_ isAlone: Bool) {
+    var watch = greeted()
+    watch.write(WireFrame(.request, serial: 50), Self.client, 1, at: 9)
+    if isAlone { watch.tell(.bytesArrived, Self.server, 2, at: 9, value: 16) }
+    watch.write(Self.ping, Self.client, 1, at: 10)
+    if !isAlone { watch.tell(.bytesArrived, Self.server, 2, at: 11, value: 16) }
+    watch.tell(.bytesArrived, Self.server, 2, at: 14, value: 24)
+    watch.tell(.closed, Self.client, 1, at: 19)
+    #expect(watch.broken.map(\.promise) == (isAlone ? [.deadPeersFound] : []))
+  }
+
   @Test func `bytes that arrive together with the ping are waited for`() {
     var watch = greeted()
     let body = [UInt8](repeating: 1, count: 1_000)
     watch.write(WireFrame(.request, serial: 50, body: body), Self.client, 1, at: 14)
-    watch.write(WireFrame(.ping, body: [UInt8](repeating: 0, count: 8)), Self.client, 1, at: 14)
+    watch.write(Self.ping, Self.client, 1, at: 14)
     watch.write(WireFrame(.request, serial: 51, body: body), Self.client, 1, at: 14)
     watch.tell(.bytesArrived, Self.server, 2, at: 14, value: 2_056)
     watch.tell(.closed, Self.client, 1, at: 20)
@@ -91,7 +165,7 @@ import Testing
 
   @Test func `bytes behind the ping are not waited for`() {
     var watch = greeted()
-    watch.write(WireFrame(.ping, body: [UInt8](repeating: 0, count: 8)), Self.client, 1, at: 10)
+    watch.write(Self.ping, Self.client, 1, at: 10)
     watch.tell(.bytesArrived, Self.server, 2, at: 11, value: 24)
     watch.write(WireFrame(.request, serial: 50), Self.client, 1, at: 14)
     watch.tell(.bytesArrived, Self.server, 2, at: 15, value: 16)
@@ -204,20 +278,21 @@ import Testing
 extension LinkWatch {
   fileprivate mutating func tell(
     _ kind: Trace.Kind, _ name: EndName?, _ machine: Int, at second: Int, value: Int = 0,
-    address: SocketAddress? = nil, bytes: [UInt8] = []
+    address: SocketAddress? = nil, isFull: Bool = false, bytes: [UInt8] = []
   ) {
     observed(
       Trace.Entry(
         time: LinkInstant(nanoseconds: Int64(second) * 1_000_000_000), kind: kind,
         link: name?.link ?? 0, side: name?.side ?? .initiator, value: UInt64(value),
-        address: address, machine: machine),
+        address: address, machine: machine, isFull: isFull),
       bytes)
   }
 
   fileprivate mutating func write(
-    _ frame: WireFrame, _ name: EndName, _ machine: Int, at second: Int
+    _ frame: WireFrame, _ name: EndName, _ machine: Int, at second: Int, isFull: Bool = false
   ) {
     let bytes = frame.bytes
-    tell(.written, name, machine, at: second, value: bytes.count, bytes: bytes)
+    tell(
+      .written, name, machine, at: second, value: bytes.count, isFull: isFull, bytes: bytes)
   }
 }

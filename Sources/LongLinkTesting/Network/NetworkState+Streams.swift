@@ -72,7 +72,8 @@ extension NetworkState {
     var sent = [UInt8](decoding: bytes.extracting(0..<count))
     // The elements are bytes: there is no padding between them.
     let digest = hashesBytes ? unsafe Adler32.checksum(of: sent.span.bytes) : 0
-    record(.written, name, value: count, digest: digest, bytes: sent)
+    let isFull = count < bytes.byteCount || count == room
+    record(.written, name, value: count, digest: digest, isFull: isFull, bytes: sent)
     for flip in end.output.take(&sent) {
       record(.corrupted, name, value: flip.offset, digest: UInt32(flip.bit))
     }

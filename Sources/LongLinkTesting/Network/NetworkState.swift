@@ -59,13 +59,8 @@ struct NetworkState {
   }
 
   mutating func record(
-    _ kind: Trace.Kind,
-    _ name: EndName? = nil,
-    value: Int = 0,
-    digest: UInt32 = 0,
-    address: SocketAddress? = nil,
-    machine: Int? = nil,
-    bytes: [UInt8] = []
+    _ kind: Trace.Kind, _ name: EndName? = nil, value: Int = 0, digest: UInt32 = 0,
+    address: SocketAddress? = nil, machine: Int? = nil, isFull: Bool = false, bytes: [UInt8] = []
   ) {
     let entry = Trace.Entry(
       time: now,
@@ -75,7 +70,8 @@ struct NetworkState {
       value: UInt64(value),
       digest: digest,
       address: address,
-      machine: machine ?? name.flatMap { end($0)?.machine }
+      machine: machine ?? name.flatMap { end($0)?.machine },
+      isFull: isFull
     )
     trace.append(entry)
     observer?(entry, bytes)

@@ -9,8 +9,8 @@ struct FrameFinder {
   private(set) var position = 0
   /// The length of the first frame; nil before it is known.
   private(set) var firstLength: Int?
-  /// Where the last ping ends, counted from the beginning. The user may clear it.
-  var lastPingEnd: Int?
+  /// Where the last ping ends, counted from the beginning; nil if it was taken.
+  private var lastPingEnd: Int?
 
   mutating func take(_ bytes: [UInt8]) {
     var index = 0
@@ -29,6 +29,9 @@ struct FrameFinder {
     }
     position += bytes.count
   }
+
+  /// Returns where the last ping ends, if there was one since the last call.
+  mutating func takePingEnd() -> Int? { lastPingEnd.take() }
 
   private mutating func frameBegan(at start: Int) {
     rest = Int(header.word(at: 8))

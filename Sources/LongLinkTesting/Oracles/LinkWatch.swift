@@ -48,27 +48,23 @@ struct LinkWatch {
       let records = (count + 16_383) / 16_384
       return written - writtenBefore < count + records * LinkWatch.recordOverhead
     }
-    /// The end of the first ping written since bytes last arrived, counted in written bytes.
-    var pingEnd: Int?
-    /// The end of the last bytes written while too much was in flight for a ping to be written.
-    var backlogEnd = 0
-    /// When the peer last received bytes written before that ping.
+    var pings = PingWatch()
+    /// When the peer last received bytes that were written before the ping.
     var lastDrain = LinkInstant(nanoseconds: 0)
     var readsNothing = false
     /// The count of bytes received while it did not read, or its process was frozen.
     var unread = 0
   }
 
+  /// How late timers may be.
+  private static let lateness: Int64 = 250_000_000
   /// Allowed beyond the bound: one second, because a closing side waits for its peer, and a little
   /// for timers.
-  static let slack: Int64 = 1_250_000_000
+  static let slack = 1_000_000_000 + lateness
   /// How long a closed stream of TLS waits for its last bytes to be taken.
   private static let longestFlush: Int64 = 5_000_000_000
-  private static let pingLength = 24
   /// What a record of TLS adds to its bytes.
   private static let recordOverhead = 22
-  /// The bytes in flight from which on a ping waits to be written.
-  private static let backlog = 16_384
 
   private var owners: [Int: Owner] = [:]
   private var ends: [EndName: End] = [:]
@@ -124,7 +120,9 @@ struct LinkWatch {
       check(name, at: entry.time, "was closed")
       if name.side == .initiator, let end = ends[name] { lastClosed[end.machine] = (name, end) }
       ends[name] = nil
-    case .clogged: clogged.insert(name)
+    case .clogged:
+      clogged.insert(name)
+      ends[name]?.pings.wrote(isFull: true, at: entry.time)
     case .unclogged: clogged.remove(name)
     case .corrupted: damaged.insert(entry.link)
     case .paused:
@@ -160,17 +158,21 @@ struct LinkWatch {
   private mutating func wrote(_ name: EndName, _ entry: Trace.Entry, _ bytes: [UInt8]) {
     adopt(name, entry)
     guard var end = ends[name] else { return }
+    let isAlone = isAlone(bytes.count, after: end.written, name)
     end.written += bytes.count
-    let received = ends[name.other]?.received ?? 0
-    if end.written - received >= Self.backlog { end.backlogEnd = end.written }
     if end.isSecured {
       // Encrypted bytes that had to wait. Meanwhile a secured stream takes no plain bytes.
       if end.endsWithFirst, !end.isWriting { firstEnds[name] = end.written }
-      if end.endsWithPing, !end.isWriting, end.pingEnd != nil { end.pingEnd = end.written }
+      if end.endsWithPing, !end.isWriting { end.pings.pingEnds(at: end.written) }
     } else {
       end.frames.take(bytes)
-      if end.pingEnd == nil { end.pingEnd = end.frames.lastPingEnd }
+      if let pingEnd = end.frames.takePingEnd() {
+        _ = end.pings.wrotePing(
+          to: pingEnd, isAlone: isAlone, length: PingWatch.pingLength, in: silence(end),
+          at: entry.time)
+      }
     }
+    end.pings.wrote(isFull: entry.isFull, at: entry.time)
     ends[name] = end
   }
 
@@ -189,7 +191,7 @@ struct LinkWatch {
 
   /// Plain bytes were written to a secured end, and their encrypted ones before that, as far as
   /// there was room.
-  mutating func wrotePlain(_ bytes: [UInt8], _ name: EndName) {
+  mutating func wrotePlain(_ bytes: [UInt8], _ name: EndName, at time: LinkInstant) {
     guard var end = ends[name] else { return }
     end.isWriting = false
     defer { ends[name] = end }
@@ -200,9 +202,27 @@ struct LinkWatch {
       firstEnds[name] = end.written
       end.endsWithFirst = end.keeps(bytes.count)
     }
-    if end.pingEnd == nil, end.frames.lastPingEnd != nil {
-      (end.pingEnd, end.endsWithPing) = (end.written, end.keeps(bytes.count))
+    if end.frames.takePingEnd() != nil {
+      let counts = end.pings.wrotePing(
+        to: end.written, isAlone: isAlone(bytes.count, after: end.writtenBefore, name),
+        length: end.written - end.writtenBefore, in: silence(end), at: time)
+      end.endsWithPing = counts && end.keeps(bytes.count)
     }
+  }
+
+  /// Whether this many bytes are a ping and no bytes before them are on the way.
+  private func isAlone(_ count: Int, after written: Int, _ name: EndName) -> Bool {
+    count == PingWatch.pingLength && written == ends[name.other]?.received
+  }
+
+  private func silence(_ end: End) -> PingWatch.Silence {
+    guard let owner = owners[end.machine] else {
+      return PingWatch.Silence(start: end.lastArrival, due: end.lastArrival)
+    }
+    let start = max(end.lastArrival, owner.steadySince)
+    let interval = agreed(owner, end.peer.flatMap { owners[$0] }).interval
+    return PingWatch.Silence(
+      start: start, due: start + (interval.clampedNanoseconds + Self.lateness))
   }
 
   private mutating func arrived(_ name: EndName, _ entry: Trace.Entry) {
@@ -213,8 +233,7 @@ struct LinkWatch {
     end.received += Int(entry.value)
     let isFrozen = owners[end.machine]?.pausedSince != nil
     if end.readsNothing || isFrozen { end.unread += Int(entry.value) }
-    end.pingEnd = nil
-    end.frames.lastPingEnd = nil
+    end.pings.heard()
     ends[name] = end
     noteDrain(of: name.other, total: end.received, count: Int(entry.value), at: entry.time)
   }
@@ -223,14 +242,8 @@ struct LinkWatch {
   /// end has to wait.
   private mutating func noteDrain(of name: EndName, total: Int, count: Int, at time: LinkInstant) {
     guard let end = ends[name] else { return }
-    let isBefore =
-      if let pingEnd = end.pingEnd {
-        // The last of them may arrive together with the ping and the bytes after it.
-        total - count < pingEnd - Self.pingLength - (end.isSecured ? Self.recordOverhead : 0)
-      } else {
-        total - count < end.backlogEnd
-      }
-    if isBefore { ends[name]?.lastDrain = time }
+    // The last of them may arrive together with the ping and the bytes after it.
+    if end.pings.isAhead(total - count, in: silence(end)) { ends[name]?.lastDrain = time }
   }
 
   /// Starts to watch an accepted end, at its first event.

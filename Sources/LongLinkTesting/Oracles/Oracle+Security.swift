@@ -60,7 +60,7 @@ extension Oracle.State {
       entry.value = UInt64(count)
     }
     if !isShort(entry) {
-      if entry.kind == .written { links.wrotePlain(bytes, plain.name) }
+      if entry.kind == .written { links.wrotePlain(bytes, plain.name, at: plain.time) }
       if entry.value > 0 { credit.observed(entry, bytes) }
     }
     if entry.value > 0 { recorder?.observed(entry, bytes) }

@@ -53,6 +53,9 @@ struct Trace {
     var digest: UInt32 = 0
     var address: SocketAddress?
     var machine: Int?
+    /// Whether a stream took fewer bytes than it was given, or has no room left. The next writes
+    /// depend on it, so the hash can leave it out.
+    var isFull = false
   }
 
   /// FNV-1a, 64 bits, of all entries since the beginning
