@@ -209,8 +209,14 @@ static bool create_parser(cll_xml *reader) {
 static void scan(cll_xml *reader) {
   size_t end = reader->input.end;
   size_t enough = reader->given + step_size < end ? reader->given + step_size : end;
-  reader->safe = cll_lexer_run(
-      &reader->lexer, reader->input.bytes, end, enough, reader->limits.token);
+  for (;;) {
+    reader->safe = cll_lexer_run(
+        &reader->lexer, reader->input.bytes, end, enough, reader->limits.token);
+    // Expat reads first what stands in front of the declaration: it may name the encoding.
+    bool is_behind = reader->lexer.state == cll_behind_doctype && reader->given == reader->safe;
+    if (!is_behind || reader->lexer.has_failed) break;
+    cll_xml_skip_doctype(reader);
+  }
   reader->kept = SIZE_MAX;
   if (reader->lexer.state == cll_in_section && reader->error_name) {
     size_t token = reader->lexer.token;
@@ -226,10 +232,7 @@ static bool parse(cll_xml *reader, enum XML_Status *status) {
     *status = XML_ResumeParser(reader->parser);
     return true;
   }
-  if (reader->given == reader->safe && !reader->has_final) {
-    if (reader->lexer.state == cll_behind_doctype) cll_xml_skip_doctype(reader);
-    scan(reader);
-  }
+  if (reader->given == reader->safe && !reader->has_final) scan(reader);
   size_t end = reader->safe;
   if (reader->given == end) {
     if (reader->lexer.has_failed || !reader->is_finished || reader->has_final) return false;

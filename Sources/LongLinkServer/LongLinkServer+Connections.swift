@@ -16,6 +16,10 @@ extension LongLinkServer {
 
   /// Sends a one-way message to every connection, without waiting for any. It is encoded once.
   ///
+  /// A loop sends it to 256 connections in a turn, and then serves others before it goes on. The
+  /// call returns when each connection has had its turn. Broadcasts go one after another: each
+  /// connection gets them in one order, and does not get those that began before it was accepted.
+  ///
   /// `policy` decides whether a connection above its high-water mark is skipped (the default) or
   /// closed. A connection that does not accept a body of this size is skipped. The report counts
   /// both. Throws `encodingFailed`, and `unsupported` if the dialect has no such push.
@@ -27,7 +31,7 @@ extension LongLinkServer {
     let broadcast = try Broadcast(type, body, toSlow: policy, in: settings.dialect)
     var report = BroadcastReport()
     for (loop, lane) in lanesNow {
-      report += await loop.run { lane.value.broadcast(broadcast) }
+      report += await onLoop(loop) { lane.value.broadcast(broadcast, $0) }
     }
     return report
   }
@@ -85,10 +89,19 @@ extension LongLinkServer {
       alternatives: [])
     var count = 0
     for (loop, lane) in lanesNow {
-      count += await loop.run {
-        lane.value.end(principal: principal, within: bound.clampedNanoseconds, notice)
+      count += await onLoop(loop) {
+        lane.value.end(principal: principal, within: bound.clampedNanoseconds, notice, $0)
       }
     }
     return count
+  }
+
+  /// Begins something on a loop, at once if this is the loop, and returns what it ends with.
+  private func onLoop<Value: Sendable>(
+    _ loop: EventLoop, _ body: @escaping @Sendable (Waiter<Value>) -> Void
+  ) async -> Value {
+    await suspend { waiter in
+      if loop.isCurrent { body(waiter) } else { loop.execute { body(waiter) } }
+    }
   }
 }

@@ -34,6 +34,8 @@ final class ServerLane {
   /// The end of the drain and its notice, once it has begun: new connections are closed at once.
   private var draining: (until: LinkInstant, notice: DrainNotice)?
   private var onDrained: (@Sendable () -> Void)?
+  /// What is being done to many connections, the first of which goes on in each turn.
+  var sweeps: [Sweep] = []
 
   init(
     loop: EventLoop, _ configuration: ServerConfiguration, _ settings: ConnectionSettings,
@@ -207,16 +209,17 @@ final class ServerLane {
     connection.drain(within: configuration.credentialGrace.clampedNanoseconds, notice) {}
   }
 
-  /// Ends the connections of a principal, and returns how many there were. Those of which
+  /// Ends the connections of a principal, and reports how many there were. Those of which
   /// `authenticate` is deciding are turned away if they turn out to be the principal's. A short
   /// link is over with its request, which was authenticated on its own.
-  func end(principal name: String, within bound: Int64, _ notice: DrainNotice) -> Int {
+  func end(
+    principal name: String, within bound: Int64, _ notice: DrainNotice, _ waiter: Waiter<Int>
+  ) {
     authentications?.end(principal: name, notice.reason)
-    let ended = ordered.filter {
+    let ended = ids {
       !$0.link.isShort && $0.peer.principal?.name.isSameBytes(as: name) == true
     }
-    for connection in ended { connection.drain(within: bound, notice) {} }
-    return ended.count
+    drain(ended, until: loop.now + bound, notice) { waiter(ended.count) }
   }
 
   func opened(_ connection: ServerConnection) {
@@ -257,21 +260,7 @@ final class ServerLane {
     finishDraining()
   }
 
-  /// The connections in the order in which they were accepted.
-  private var ordered: [ServerConnection] {
-    connections.keys.sorted().compactMap { connections[$0] }
-  }
-
-  /// Sends a broadcast to every connection.
-  func broadcast(_ broadcast: Broadcast) -> BroadcastReport {
-    var report = BroadcastReport()
-    for connection in ordered where !connection.link.isShort {
-      connection.link.push(broadcast, &report)
-    }
-    return report
-  }
-
-  var peers: [Peer] { ordered.filter { !$0.link.isShort }.map(\.peer) }
+  var peers: [Peer] { ids { !$0.link.isShort }.compactMap { connections[$0]?.peer } }
 
   /// Adds the counters of this loop's connections, past and present.
   func count(in counters: inout ServerCounters) {
@@ -300,7 +289,7 @@ final class ServerLane {
     draining = (loop.now + bound, notice)
     onDrained = completion
     abandonGreetings()
-    for connection in ordered { connection.drain(within: bound, notice) {} }
+    drain(connections.keys.sorted(), until: loop.now + bound, notice) {}
     finishDraining()
   }
 
@@ -309,9 +298,7 @@ final class ServerLane {
 
   /// Drains every connection that is open now; new ones are accepted.
   func drainAll(within bound: Int64, _ notice: DrainNotice) {
-    for connection in ordered where !connection.link.isShort {
-      connection.drain(within: bound, notice) {}
-    }
+    drain(ids { !$0.link.isShort }, until: loop.now + bound, notice) {}
   }
 
   /// Drains one connection and calls `completion` when it has ended.

@@ -98,6 +98,10 @@ import Testing
       "<?\(long)?>", "<?p \(long)?>", "&\(long);", "<b\(String(repeating: " ", count: 20_000))/>",
     ] {
       expectSame(XMLCase("<node>\(token)</node>", limits: limits), .tokenTooLarge, most: 100_000)
+      let declared = XMLCase("<!DOCTYPE a><node>\(token)</node>", limits: limits)
+      for cutting in Cutting.several {
+        #expect(declared.read(cutting).error?.code == .tokenTooLarge, "\(cutting)")
+      }
     }
     for declaration in ["<!DOCTYPE \(long)>", "<!DOCTYPE a SYSTEM '\(long)'>"] {
       expectSame(XMLCase(declaration, limits: limits), .tokenTooLarge, most: 100_000)

@@ -85,4 +85,21 @@ import Testing
     // What handlers hold waits for them: after a second it weighs no more.
     #expect(account.weight(at: Self.at(90_000), decoded: 1_000).amount == 94_100_000)
   }
+
+  @Test func `a request that comes in steps too small to be told makes progress`() {
+    var (moving, still) = (MemoryAccount(), MemoryAccount())
+    _ = moving.change(to: HeldMemory(open: 80_000), at: Self.at(0), moved: 80_000)
+    _ = still.change(to: HeldMemory(open: 80_000), at: Self.at(0), moved: 80_000)
+    func weight(_ account: MemoryAccount, _ time: Int64) -> MemoryAccount.Weight {
+      account.weight(at: Self.at(time), unfinished: 80_000)
+    }
+    for step in 1...1_000 {
+      let time = Int64(step) * 5
+      let moved = UInt64(80_000 + step * 1_000)
+      #expect(moving.change(to: HeldMemory(open: 80_000), at: Self.at(time), moved: moved) == nil)
+      #expect(!weight(moving, time).isStalled)
+    }
+    #expect(weight(moving, 5_000).amount == 80_000 * 100)
+    #expect(weight(still, 5_000).amount == 80_000 * 5_000 && weight(still, 5_000).isStalled)
+  }
 }

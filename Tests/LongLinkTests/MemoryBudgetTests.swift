@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+import Synchronization
 import Testing
 
 @testable import LongLinkDriver
@@ -52,5 +54,29 @@ import Testing
     for _ in 0..<4 { for loop in loops { loop.turn(waitingUntil: .distantPast) } }
     #expect(shares.calls == [0, 1])
     #expect(!budget.isShort)
+  }
+
+  @Test func `of threads that decode at once, one takes the last room`() async {
+    let budget = MemoryBudget(limit: 1_200)
+    let share = budget.makeShare(
+      on: EventLoop(driver: StillDriver(), name: "a"), relieve: {}, recover: {})
+    let (ready, taken) = (Box(Atomic(0)), Box(Atomic(0)))
+    let over = Tally<Void>()
+    let count = 4
+    let decode: @Sendable () -> Void = {
+      ready.value.add(1, ordering: .relaxed)
+      while ready.value.load(ordering: .relaxed) < count { sched_yield() }
+      _ = budget.addDecoded(700, isLittle: false) {
+        // Long enough for the others to decide as well, if nothing kept them from it.
+        for _ in 0..<1_000 { sched_yield() }
+        taken.value.add(1, ordering: .relaxed)
+        share.add(HeldMemory(open: 700))
+      }
+      over.add(())
+    }
+    for _ in 0..<count { Thread.detachNewThread(decode) }
+    await over.reached(count)
+    #expect(taken.value.load(ordering: .relaxed) == 1)
+    #expect(budget.held == 700)
   }
 }

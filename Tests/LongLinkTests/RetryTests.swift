@@ -70,7 +70,8 @@ import Testing
       server.on(1, .refuse(.overloaded, "busy"))
       let error = try await failure { try await client.request(1, [1]) }
       #expect(error.code == .rejected && error.response == .overloaded)
-      #expect(error.delivery == .refused && error.detail == "busy")
+      #expect(error.delivery == .refused)
+      #expect(error.detail == "busy; not retried: retry.maxRetries (5) is reached")
       let times = server.requests(of: 1).map(\.time)
       #expect(times.count == 6)
       for (index, pair) in zip(times, times.dropFirst()).enumerated() {
@@ -334,6 +335,21 @@ import Testing
       #expect(error.detail.contains("; not retried: retry.maxRetries (3) is reached"), "\(error)")
       #expect(server.requests(of: 1).count == 4)
       #expect(await client.counters().requests.retriedIdempotent == 3)
+      await server.stop()
+    }
+  }
+
+  @Test func `a request that each server refuses as it goes away is not retried for ever`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let (server, client) = try await pair(stage) { $0.retry.maxRetries = 2 }
+      let leaving = ServerAction.frame { _ in .goAway(code: .draining, requestsAccepted: 0) }
+      server.on(1, .sequence([leaving, .close]))
+      let error = try await failure { try await client.request(1, [1]) }
+      #expect(error.delivery == .refused)
+      #expect(error.detail.hasSuffix("not retried: retry.maxRetries (2) is reached"), "\(error)")
+      #expect(server.requests(of: 1).count == 3)
       await server.stop()
     }
   }

@@ -8,7 +8,8 @@ extension Requests {
   @inline(__always)
   package func answered(_ arrival: Arrival, on link: Link) {
     let isRefused = !arrival.isSuccess && arrival.isRefused
-    if isRefused, retry(refusedBy: arrival, on: link) { return }
+    var objection: String?
+    if isRefused, retry(refusedBy: arrival, on: link, &objection) { return }
     guard let slot = table.slot(of: arrival.serial, on: link.id) else {
       // The caller cancelled it, or its deadline passed, while the response was under way.
       counters.lateReplies += 1
@@ -24,7 +25,7 @@ extension Requests {
       complete(completion, .success(link.takeBody(of: arrival)))
     } else {
       let entry = table.answered(arrival.serial, at: slot, isRefused: isRefused)
-      let error = rejection(arrival, link.takeBody(of: arrival), entry, link)
+      let error = rejection(arrival, link.takeBody(of: arrival), entry, link).noting(objection)
       counters.count(error)
       complete(entry.payload.completion, .failure(error))
     }

@@ -5,14 +5,17 @@ internal import LongLinkTransport
 
 extension Requests {
   /// Retries a request that the peer refused, if its policy allows and time is left; returns
-  /// whether it does.
-  func retry(refusedBy arrival: Arrival, on link: Link) -> Bool {
+  /// whether it does. If only a limit of this side prevents it, `objection` names the limit.
+  func retry(refusedBy arrival: Arrival, on link: Link, _ objection: inout String?) -> Bool {
     guard arrival.code == .overloaded || arrival.code == .draining,
       let (id, entry) = table.carried(arrival.serial, by: link.id),
-      entry.payload.mayRetry,
-      entry.returns < limits.retry.maxRetries, table.keepsOrder(id, entry),
+      entry.payload.mayRetry, table.keepsOrder(id, entry),
       let time = retryTime(of: entry, refusedBy: arrival, on: link)
     else { return false }
+    guard entry.returns < limits.retry.maxRetries else {
+      objection = tooManyRetries
+      return false
+    }
     let request = entry.payload
     request.channel?.detached()
     table.takeBack(id, .refused)
@@ -77,12 +80,16 @@ extension Requests {
         request.channel?.detached()
         table.wait(id, terms(of: request))
       } else if table.end(id) != nil {
-        let error = make(id, request, delivery).noting(objection.map { "not retried: \($0)" })
+        let error = make(id, request, delivery).noting(objection)
         ended.append((request, error.after(entry.past, request.refusal)))
       }
     }
     for (request, error) in ended { finish(request, .failure(error)) }
     if table.waitingCount > 0 { pump() }
+  }
+
+  private var tooManyRetries: String {
+    "not retried: retry.maxRetries (\(limits.retry.maxRetries)) is reached"
   }
 
   /// Whether a request is retried after this delivery of its last attempt; if so, the retry is
@@ -97,18 +104,21 @@ extension Requests {
       counters.retriedNotSent += 1
       return true
     case .refused:
-      guard entry.returns <= limits.retry.maxRetries else { return false }
+      guard entry.returns <= limits.retry.maxRetries else {
+        objection = tooManyRetries
+        return false
+      }
       counters.retriedRefused += 1
       return true
     case .sent:
       guard repeats, entry.payload.retry.repeats else { return false }
       guard entry.returns <= limits.retry.maxRetries else {
-        objection = "retry.maxRetries (\(limits.retry.maxRetries)) is reached"
+        objection = tooManyRetries
         return false
       }
       guard retryTokens.lost() else {
         counters.beyondBudget += 1
-        objection = "the retry budget is spent (retry.budget)"
+        objection = "not retried: the retry budget is spent (retry.budget)"
         return false
       }
       counters.retriedIdempotent += 1

@@ -234,13 +234,17 @@ public final class UploadReceiver: Sendable {
         try finishing.completeMore() ? nil : ()
       }
     }
-    do {
-      return try await answer(request) { [self] () throws(UploadFailure) in
+    do throws(UploadFailure) {
+      return try await threads.run(
+        of: UploadOwner.name(of: request.peer), on: request.peer.loop
+      ) { [self] () throws(UploadFailure) in
         try store.endFinish(finishing, now: now)
       }
     } catch {
-      if !isIntact { try? await removeRest(of: finishing.upload.id, request) }
-      throw error
+      // After any other failure the files belong to a client that has taken the upload over, or to
+      // whatever has taken the directory up again.
+      if case .mismatch = error { try? await removeRest(of: finishing.upload.id, request) }
+      throw rejection(error, request)
     }
   }
 

@@ -34,8 +34,8 @@ package struct SafeNames {
     let end = seen.lastIndex { $0 != "." && $0 != " " }
     let stem = String(
       String.UnicodeScalarView(seen[..<(end.map(seen.index(after:)) ?? seen.startIndex)]))
-    // In both directions: ß and ẞ, ſ and s, ς and σ differ after one of them.
-    return stem.uppercased().lowercased()
+    // In both directions: ß and ss, ſ and s, ς and σ differ after one of them. ẞ becomes ß first.
+    return stem.lowercased().uppercased().lowercased()
   }
 
   /// Returns the name to keep a file under.

@@ -169,6 +169,7 @@ extension UploadStore {
   }
 
   /// Answers a finish whose bytes were hashed, and whose files are complete if they are intact.
+  /// Throws `mismatch` only if it has removed the upload, the rest of which `removeMore` removes.
   func endFinish(_ finishing: Finishing, now: UInt64) throws(UploadFailure) -> Settled {
     guard try finishing.isIntact() else {
       guard try remove(finishing.upload, if: finishing.isCurrent) else {

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+import Logging
+import LongLink
 import LongLinkDigest
+import LongLinkProtobufC
+import LongLinkServer
 import LongLinkTransport
 import LongLinkUploadMessages
+import Synchronization
 import Testing
 
 @testable import LongLinkUploadsServer
@@ -170,6 +176,61 @@ import Testing
     #expect(throws: UploadFailure.conflict(offset: 0, generation: 1)) { try first.completeMore() }
     #expect(try !second.completeMore())
     #expect(try stage.store.endFinish(second, now: stage.now).isFirst)
+  }
+
+  @Test(arguments: [true, false])
+  func `a finish with a wrong hash removes no upload that has passed to others`(
+    byTakeover: Bool
+  ) async throws {
+    let directory = UploadDirectory()
+    var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
+    configuration.logger.logLevel = .critical
+    let server = try LongLinkServer(configuration)
+    let receiver = try server.routeUploads(in: directory.path, fileThreads: 1)
+    try await server.start()
+    let client = try LongLinkClient(ClientConfiguration(servers: [server.endpoint]))
+    func append(_ bytes: [UInt8], at offset: UInt64, generation: UInt64 = 1) async throws {
+      let message = AppendRequest(id: id, generation: generation, offset: offset)
+      _ = try await client.sendItems(UploadMethods.append, message) { try await $0.write(bytes) }
+    }
+    func finish(_ bytes: [UInt8], generation: UInt64 = 1) async throws -> FinishResponse {
+      let hash = SHA256Digest.hash(of: bytes)
+      return try await client.request(
+        UploadMethods.finish,
+        FinishRequest(id: id, generation: generation, size: UInt64(bytes.count), sha256: hash))
+    }
+    let id = try await client.request(
+      UploadMethods.create, CreateRequest(parts: [StoreStage.file("a", nil)])
+    ).id
+    try await append([1], at: 0)
+    let (store, threads) = (receiver.store, receiver.threads)
+    let upload = try #require(store.upload(id))
+    // On one thread, its turns alternate with those of the finish: each comes when the next of the
+    // finish waits, which are to begin it, to hash, and to end it.
+    let turns = Atomic(0)
+    threads.start(of: "other", on: client.loop) {
+      while threads.waiting == 0 { sched_yield() }
+      guard turns.add(1, ordering: .relaxed).newValue == 3 else { return true }
+      #expect(upload.factsNow.phase == .finishing)
+      if byTakeover {
+        #expect(throws: Never.self) {
+          try upload.takeOver(now: receiver.now, lifetime: store.lifetime)
+        }
+      } else {
+        store.suspend(now: receiver.now)
+        #expect(throws: Never.self) { try store.resume(now: receiver.now) }
+      }
+      return false
+    }
+    let error = await #expect(throws: LongLinkError.self) { try await finish([2]) }
+    #expect(error?.response == (byTakeover ? .uploadConflict : .unknownUpload))
+    let status = try await client.request(UploadMethods.status, StatusRequest(id: id))
+    #expect(status.offset == 1 && status.generation == (byTakeover ? 2 : 1))
+    try await append([2], at: 1, generation: status.generation)
+    #expect(try await finish([1, 2], generation: status.generation).names == ["a"])
+    #expect(directory.file("\(id)/a") == [1, 2])
+    await client.close()
+    await server.shutDown(within: .zero)
   }
 
   @Test func `an abort stops the append that runs`() throws {

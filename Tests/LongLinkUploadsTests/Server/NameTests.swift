@@ -38,6 +38,7 @@ import Testing
   @Test func `names that a file system may take for the same are told apart by a number`() {
     for (first, second, kept) in [
       ("a.txt", "A.TXT", "A-2.TXT"), ("STRASSE", "straße", "straße-2"), ("é", "E\u{301}", "É-2"),
+      ("straße.txt", "straẞe.txt", "straẞe-2.txt"), ("strasse", "straẞe", "straẞe-2"),
       ("σ", "ς", "ς-2"), ("s", "ſ", "ſ-2"), ("K", "\u{212A}", "\u{212A}-2"),
       ("a.", "a", "a-2"), ("ab", "a\u{200D}b", "a\u{200D}b-2"), ("a\u{FE0F}", "A", "A-2"),
     ] {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+import LongLinkDriver
+import LongLinkTransport
+
+/// What is done to many connections: to a slice of them in each turn of the loop, which serves
+/// the others in between.
+struct Sweep {
+  enum Work {
+    case broadcast(Broadcast, Waiter<BroadcastReport>)
+    case drain(DrainNotice, until: LinkInstant, then: () -> Void)
+  }
+
+  /// The most connections in one turn. A push or a goaway, with its write, takes some 10 µs.
+  static let slice = 256
+
+  let work: Work
+  /// The connections that it has still to come to; nil before it begins, with all of them.
+  var rest: ArraySlice<UInt64>?
+  var report = BroadcastReport()
+
+  mutating func visit(_ connection: ServerConnection) {
+    switch work {
+    case .broadcast(let broadcast, _):
+      if !connection.link.isShort { connection.link.push(broadcast, &report) }
+    case .drain(let notice, let end, _):
+      connection.drain(within: max(0, end - connection.peer.loop.now), notice) {}
+    }
+  }
+
+  func ends() {
+    switch work {
+    case .broadcast(_, let waiter): waiter(report)
+    case .drain(_, _, let completion): completion()
+    }
+  }
+}
+
+extension ServerLane: TurnHandler {
+  /// Sends a broadcast to every connection that is there when it begins, after the broadcasts that
+  /// came before.
+  func broadcast(_ broadcast: Broadcast, _ waiter: Waiter<BroadcastReport>) {
+    sweeps.append(Sweep(work: .broadcast(broadcast, waiter)))
+    if sweeps.count == 1 { sweepOn() }
+  }
+
+  /// Drains connections, before broadcasts go on, and calls `completion` when each was told.
+  func drain(
+    _ ids: [UInt64], until end: LinkInstant, _ notice: DrainNotice,
+    then completion: @escaping () -> Void
+  ) {
+    sweeps.insert(Sweep(work: .drain(notice, until: end, then: completion), rest: ids[...]), at: 0)
+    if sweeps.count == 1 { sweepOn() }
+  }
+
+  func turnEnds(token: UInt64) { sweepOn() }
+
+  private func sweepOn() {
+    var sweep = sweeps[0]
+    let rest = sweep.rest ?? connections.keys.sorted()[...]
+    for id in rest.prefix(Sweep.slice) {
+      if let connection = connections[id] { sweep.visit(connection) }
+    }
+    sweep.rest = rest.dropFirst(Sweep.slice)
+    if rest.count > Sweep.slice {
+      sweeps[0] = sweep
+    } else {
+      sweeps.removeFirst()
+      sweep.ends()
+    }
+    // One that begins now waits for the next turn, too: each turn has one slice.
+    if !sweeps.isEmpty { loop.atEndOfTurn(self, token: 0) }
+  }
+
+  /// The connections for which a condition holds, in the order in which they were accepted.
+  func ids(where isMeant: (ServerConnection) -> Bool) -> [UInt64] {
+    connections.compactMap { isMeant($0.value) ? $0.key : nil }.sorted()
+  }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLink
+import LongLinkServer
+import LongLinkTesting
+import LongLinkTransport
+import Testing
+
+/// What a server sends to all of its connections.
+@Suite struct BroadcastTests {
+  private static let count = 2_000
+
+  /// A server with clients that note the pushes that they get.
+  private func serve(
+    _ count: Int, _ stage: Stage, _ received: Tally<(client: Int, number: UInt8)>
+  ) async throws -> (LongLinkServer, [LongLinkClient]) {
+    let server = try await stage.serve(configure: {
+      $0.maxHandshakes = count + 1
+      $0.maxConnectionsPerAddress = count + 1
+      $0.maxConnectionRatePerAddress = 1_000_000
+    })
+    var clients: [LongLinkClient] = []
+    for index in 0..<count {
+      let client = try stage.client(of: server)
+      client.onPush(7) { received.add((index, $0.body[0])) }
+      clients.append(client)
+    }
+    // More at once than the listener's queue holds would connect twice.
+    for start in stride(from: 0, to: count, by: 500) {
+      let some = clients[start..<min(count, start + 500)]
+      let connecting = some.map { client in stage.spawn { try await client.connect() } }
+      for task in connecting { try await task.value }
+    }
+    return (server, clients)
+  }
+
+  @Test func `others are served while a broadcast or a drain comes to thousands of connections`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let count = Self.count
+      let received = Tally<(client: Int, number: UInt8)>()
+      let (server, clients) = try await serve(count, stage, received)
+      let machine = simulation.machine(of: stage.serverLoop)
+      // The world goes on between the turns of the server's loop.
+      func turn() async throws {
+        machine.resume()
+        await Task.detached(executorPreference: stage.serverLoop) {}.value
+        machine.pause()
+        try await simulation.sleep(for: .milliseconds(2))
+      }
+      let broadcasts = (1...3).map { number in
+        stage.spawn { try await server.broadcast(7, [UInt8(number)]) }
+      }
+      try await turn()
+      #expect(received.count > 0 && received.count < count / 2)
+      let newcomer = try stage.client(of: server)
+      newcomer.onPush(7) { received.add((count, $0.body[0])) }
+      let connecting = stage.spawn { try await newcomer.connect() }
+      let leaving = stage.spawn { await clients[count - 1].close() }
+      let asking = clients[count - 2].submit(.echo, [5])
+      for _ in 0..<3 { try await turn() }
+      #expect(try await asking.value == [5])
+      try await connecting.value
+      try await leaving.value
+      #expect(received.count < count)
+      machine.resume()
+      var reports: [Int] = []
+      for task in broadcasts { reports.append(try await task.value.queued) }
+      #expect(reports == [count - 1, count, count])
+      try await stage.until { received.count == 3 * count - 1 }
+      let numbers = Dictionary(grouping: received.elements, by: \.client)
+        .mapValues { $0.map(\.number) }
+      #expect((0..<count - 1).allSatisfy { numbers[$0] == [1, 2, 3] })
+      #expect(numbers[count - 1] == nil && numbers[count] == [2, 3])
+
+      machine.pause()
+      let shutting = stage.spawn { await server.shutDown(within: .seconds(60)) }
+      for _ in 0..<3 { try await turn() }
+      let connected = clients.count { if case .connected = $0.state { true } else { false } }
+      #expect(connected > 0 && connected < count - 1)
+      machine.resume()
+      try await shutting.value
+    }
+  }
+
+  @Test func `a broadcast to a few connections is over in one turn`() async throws {
+    final class Turn: TurnHandler, Sendable {
+      let ends = Tally<Void>()
+
+      func turnEnds(token: UInt64) { ends.add(()) }
+    }
+    try await Stage.simulate { stage, _ in
+      let received = Tally<(client: Int, number: UInt8)>()
+      let (server, _) = try await serve(20, stage, received)
+      let loop = stage.serverLoop
+      let task = Task.detached(executorPreference: loop) {
+        let turn = Turn()
+        loop.atEndOfTurn(turn, token: 0)
+        let report = try await server.broadcast(7, [1])
+        return (report.queued, turn.ends.count)
+      }
+      #expect(try await task.value == (20, 0))
+      await received.reached(20)
+    }
+  }
+}
