@@ -40,7 +40,8 @@ enum ReaderFuzz {
       self.limits = limits
     }
 
-    /// Reads a document in parts of these sizes, in turn; without any, whole.
+    /// Reads a document in parts of these sizes, in turn; without any, whole, once its end is
+    /// known.
     func reading(_ document: [UInt8], _ sizes: [UInt8]) throws -> XMLOutcome {
       var outcome = self
       try outcome.read(document, sizes)
@@ -55,7 +56,7 @@ enum ReaderFuzz {
         for part in ReaderFuzz.parts(of: document, sizes) {
           largestPart = max(largestPart, part.count)
           reader.feed(part)
-          while let element = try reader.next() { take(element) }
+          while !sizes.isEmpty, let element = try reader.next() { take(element) }
         }
         reader.finish()
         while let element = try reader.next() { take(element) }
@@ -113,7 +114,7 @@ enum ReaderFuzz {
     do throws(ReaderError) {
       for part in parts(of: document, sizes) {
         reader.feed(part)
-        while let element = try reader.next() { outcome.elements.append(element) }
+        while !sizes.isEmpty, let element = try reader.next() { outcome.elements.append(element) }
       }
       reader.finish()
       while let element = try reader.next() { outcome.elements.append(element) }
