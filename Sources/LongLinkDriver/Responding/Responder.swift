@@ -385,4 +385,12 @@ extension InboundRequest {
       throw UndecodableRequest(error)
     }
   }
+
+  /// Decodes a body whose values are few and small: they count only while it is decoded.
+  package func decoded<Message: BodyDecodable>(
+    as type: Message.Type
+  ) throws(UndecodableRequest) -> Message {
+    var lease: DecodedLease?
+    return try decoded(as: type, lease: &lease)
+  }
 }

@@ -84,22 +84,22 @@ extension ScriptedUploads {
   func route(_ server: LongLinkServer, isAlive: @escaping @Sendable () -> Bool = { true }) {
     server.route(UploadMethods.create.type) { request in
       try await self.answer(request, isAlive) {
-        try self.create(request.decoded(as: CreateRequest.self).message)
+        try self.create(request.decoded(as: CreateRequest.self))
       }
     }
     server.route(UploadMethods.status.type) { request in
       try await self.answer(request, isAlive) {
-        try self.status(request.decoded(as: StatusRequest.self).message)
+        try self.status(request.decoded(as: StatusRequest.self))
       }
     }
     server.route(UploadMethods.finish.type) { request in
       try await self.answer(request, isAlive) {
-        try self.finish(request.decoded(as: FinishRequest.self).message)
+        try self.finish(request.decoded(as: FinishRequest.self))
       }
     }
     server.route(UploadMethods.abort.type) { request in
       try await self.answer(request, isAlive) {
-        let id = try request.decoded(as: AbortRequest.self).message.id
+        let id = try request.decoded(as: AbortRequest.self).id
         guard self.state.withLock({ $0.uploads.removeValue(forKey: id) }) != nil else {
           throw Rejection(404)
         }
@@ -191,7 +191,7 @@ extension ScriptedUploads {
   private func append(
     _ request: InboundRequest, _ items: Items, _ isAlive: @Sendable () -> Bool
   ) async throws -> [UInt8] {
-    let message = try request.decoded(as: AppendRequest.self).message
+    let message = try request.decoded(as: AppendRequest.self)
     script.onAppend?(Int(message.offset))
     let found = state.withLock { $0.uploads[message.id] }
     guard let entry = found else { throw Rejection(404) }

@@ -18,7 +18,7 @@ extension DemoRoutes {
     let maxBody = server.configuration.maxBody
     let paddings = Allowance(of: mostPadding)
     server.routeStream(count, .responseItems) { request, _, writer in
-      let message = try request.decoded(as: CountRequest.self).message
+      let message = try request.decoded(as: CountRequest.self)
       let failure = try failure(of: message)
       let size = Int(message.itemBytes)
       guard size <= maxBody else { throw tooLarge("item_bytes is over \(maxBody)") }
@@ -45,7 +45,7 @@ extension DemoRoutes {
       return EmptyBody()
     }
     server.routeStream(feed, .responseItems) { request, _, writer in
-      let message = try request.decoded(as: FeedRequest.self).message
+      let message = try request.decoded(as: FeedRequest.self)
       guard let format = FeedDocument.Format(rawValue: message.format) else {
         throw Rejection(.malformed, "format must be xml or json")
       }
