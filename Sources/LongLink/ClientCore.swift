@@ -350,8 +350,9 @@ extension ClientCore: TimerHandler {
     case .machine:
       machineTimer = nil
       machineArmedFor = .distantFuture
-      for connection in connections where connection.link.isReached {
-        machine.reached(connection.link.id)
+      for connection in connections {
+        if connection.link.isReached { machine.reached(connection.link.id) }
+        if connection.isHeard { machine.heard(connection.link.id) }
       }
       machine.elapsed(to: loop.driver.now, bits: bits)
       perform()
