@@ -20,6 +20,13 @@ final class ClientConnection {
   var hasLeft = false
   /// When it began to take new requests.
   var usedSince: LinkInstant?
+  /// The bytes that had arrived when it was established; nil before.
+  var bytesBefore: UInt64?
+  /// Whether bytes have arrived since. Where the protocol has no ping, none need ever arrive.
+  var isHeard: Bool {
+    guard let bytesBefore else { return false }
+    return link.counters.bytesReceived > bytesBefore || !link.canPing
+  }
   /// Whether its handshake was completed; it may still stand its trial.
   var isOpened: Bool { isEstablished || heldSince != nil }
   /// Whether the server has answered anything of an exchange.

@@ -43,6 +43,8 @@ extension ClientCore: LinkOwner {
     switch observation {
     case .ponged(let id, let roundTrip):
       pings.take(id, on: link)?(.success(.nanoseconds(roundTrip)))
+      machine.heard(link.id)
+      perform()
       shortLinks?.machine.ponged(link.id)
       performWays()
     case .heartbeatAnswered(let silence):
@@ -116,8 +118,11 @@ extension ClientCore: LinkOwner {
   /// Uses a link whose handshake is complete, and whose trial is over if it had to stand one.
   func acceptLink(_ link: Link) {
     let held = loop.now - (connection(link.id)?.heldSince ?? loop.now)
+    let heartbeat = configuration.dialect.heartbeat(configuration.heartbeat)
+    let least = min(heartbeat.interval.clampedNanoseconds, LinkMachine.leastProof)
+    connection(link.id)?.bytesBefore = link.counters.bytesReceived
     machine.established(
-      link.id, provenAfter: link.heartbeatInterval,
+      link.id, provenAfter: max(link.heartbeatInterval, least),
       validFor: link.validity.map { max(1, $0 - held) }, at: loop.now, bits: bits)
     if machine.isCurrent(link.id) { shortLinks?.refusals.forget() }
   }

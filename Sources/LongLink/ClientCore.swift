@@ -33,6 +33,9 @@ final class ClientCore {
   /// The server of the current or last round.
   var roundServer: Endpoint
   var addresses: [SocketAddress] = []
+  let lookUps = LookUpOwner()
+  /// The last round that has looked a name up; nil once that was withdrawn.
+  var lookUpRound: UInt32?
   var lastFailure: ConnectFailure?
   /// Whether all attempts of the round that have failed met TLS; nil before the first has.
   var roundMetTLS: Bool?
@@ -170,6 +173,7 @@ extension ClientCore: TimerHandler {
     isPerforming = true
     while let effect = machine.nextEffect() { perform(effect) }
     isPerforming = false
+    withdrawLookUp()
     publishState()
     armMachine()
     updateWays()
@@ -198,41 +202,6 @@ extension ClientCore: TimerHandler {
 
   func connection(_ id: UInt32) -> ClientConnection? {
     connections.first { $0.link.id == id }
-  }
-
-  private func resolve(_ target: LinkMachine.Target, _ round: UInt32) {
-    let endpoint = servers[target]
-    roundServer = endpoint
-    roundMetTLS = nil
-    prepareRound(round)
-    switch endpoint.kind {
-    case .unix(let path):
-      resolved(round, .success([.unix(path: path)]), endpoint)
-    case .host(let host, let port):
-      let bound = LoopBound(self, on: loop)
-      loop.driver.resolve(host: host, port: port) { result in
-        bound.value.resolved(round, result, endpoint)
-        bound.value.perform()
-      }
-    }
-  }
-
-  private func resolved(
-    _ round: UInt32, _ result: Result<[SocketAddress], ResolveError>, _ endpoint: Endpoint
-  ) {
-    // Ignore the result of an earlier round, and of one that has ended.
-    guard machine.isResolving(round) else { return }
-    switch result {
-    case .success(let found):
-      addresses = found
-      if found.isEmpty {
-        noteFailure(ConnectFailure("noAddress", detail: "\(endpoint) has no address"))
-      }
-    case .failure(let error):
-      addresses = []
-      noteFailure(ConnectFailure("lookUpFailed", detail: "\(error)"))
-    }
-    foundAddresses(addresses.count, round: round)
   }
 
   private func connect(_ attempt: UInt32, _ address: SocketAddress) {
@@ -381,8 +350,9 @@ extension ClientCore: TimerHandler {
     case .machine:
       machineTimer = nil
       machineArmedFor = .distantFuture
-      for connection in connections where connection.link.isReached {
-        machine.reached(connection.link.id)
+      for connection in connections {
+        if connection.link.isReached { machine.reached(connection.link.id) }
+        if connection.isHeard { machine.heard(connection.link.id) }
       }
       machine.elapsed(to: loop.driver.now, bits: bits)
       perform()

@@ -15,7 +15,7 @@ package enum LinkEvent: Hashable, Sendable {
   case roundFailed(server: Endpoint, replaces: Bool)
   /// The handshake is complete; new requests go to this link.
   case established(UInt32)
-  /// The server has answered a request, or the link has lasted for a heartbeat interval.
+  /// The link has proved itself: see `ReconnectPolicy`.
   case worked(UInt32)
   /// A damaged packet was dropped, and the link continues.
   case damaged(UInt32, Violation)

@@ -261,7 +261,7 @@ extension LongLinkServer {
     case .host(let host, let port):
       let result: Result<[SocketAddress], ResolveError> = await suspend { waiter in
         loop.execute {
-          loop.driver.resolve(host: host, port: port) { waiter($0) }
+          loop.driver.resolve(host: host, port: port, for: LookUpOwner()) { waiter($0) }
         }
       }
       switch result {

@@ -232,7 +232,7 @@ import Musl
     let answers = Mutex<[String: Answer]>([:])
     try await simulation.run {
       for host in ["server", "broken", "nowhere", "10.9.8.7", "localhost"] {
-        simulation.mainLoop.driver.resolve(host: host, port: 80) { result in
+        simulation.mainLoop.driver.resolve(host: host, port: 80, for: LookUpOwner()) { result in
           answers.withLock { $0[host] = (simulation.now, result) }
         }
       }

@@ -28,6 +28,32 @@ import Testing
     #expect(budget.isShort)
   }
 
+  @Test func `memory that many handlers free is returned to the system once, off the loop`() {
+    let (jobs, returns) = (Tally<SparseWork.Job>(), Tally<Void>())
+    let returning = SparseWork(every: 100) { delay, job in
+      if delay == 0 { jobs.add(job) }
+    } _: {
+      returns.add(())
+    }
+    let large = 2_000_000
+    let budget = MemoryBudget(limit: 100 * large) { returning.ask() }
+    let loop = EventLoop(driver: StillDriver(), name: "a")
+    // Of connections that are evicted, and whose handlers run on.
+    let shares = Tally<MemoryShare>()
+    let share = budget.makeShare(on: loop) {
+      shares.elements[0].add(HeldMemory(open: -90 * large, outlived: 90 * large))
+    } recover: {
+    }
+    shares.add(share)
+    share.add(HeldMemory(open: 90 * large))
+    loop.turn(waitingUntil: .distantPast)
+    #expect(!budget.isShort && budget.held == 90 * large)
+    for _ in 0..<90 { share.add(HeldMemory(outlived: -large)) }
+    #expect(jobs.count == 1 && returns.count == 0)
+    jobs.elements.first?()
+    #expect(returns.count == 1)
+  }
+
   @Test func `memory is freed until there is enough, even while other connections take more`() {
     let budget = MemoryBudget(limit: 1_000)
     let loops = (0..<2).map { EventLoop(driver: StillDriver(), name: "\($0)") }

@@ -13,7 +13,7 @@ private typealias Outcome = Result<[SocketAddress], ResolveError>
   private func resolve(_ host: String, on loop: EventLoop) async -> Outcome {
     await withCheckedContinuation { continuation in
       loop.execute {
-        loop.driver.resolve(host: host, port: 80) { outcome in
+        loop.driver.resolve(host: host, port: 80, for: LookUpOwner()) { outcome in
           #expect(loop.isCurrent)
           continuation.resume(returning: outcome)
         }
@@ -67,7 +67,9 @@ private typealias Outcome = Result<[SocketAddress], ResolveError>
     }
     let answered = Shared(0)
     for index in 0..<6 {
-      resolver.resolve(host: "\(index)", port: 0) { _ in answered.update { $0 += 1 } }
+      resolver.resolve(host: "\(index)", port: 0, for: LookUpOwner()) { _ in
+        answered.update { $0 += 1 }
+      }
     }
     while running.value < 2 { await Task.yield() }
     for _ in 0..<6 { gate.signal() }
@@ -76,7 +78,7 @@ private typealias Outcome = Result<[SocketAddress], ResolveError>
     // The threads have ended or will; others begin.
     gate.signal()
     await withCheckedContinuation { continuation in
-      resolver.resolve(host: "later", port: 0) { _ in continuation.resume() }
+      resolver.resolve(host: "later", port: 0, for: LookUpOwner()) { _ in continuation.resume() }
     }
   }
 
@@ -91,14 +93,16 @@ private typealias Outcome = Result<[SocketAddress], ResolveError>
     try loop.start()
     let answered = Shared(false)
     loop.execute {
-      loop.driver.resolve(host: "slow", port: 1) { _ in answered.update { $0 = true } }
+      loop.driver.resolve(host: "slow", port: 1, for: LookUpOwner()) { _ in
+        answered.update { $0 = true }
+      }
     }
     loop.shutDown()
     gate.signal()
     gate.signal()
     // The one thread comes to this after it has handed the first answer over.
     await withCheckedContinuation { continuation in
-      resolver.resolve(host: "marker", port: 1) { _ in
+      resolver.resolve(host: "marker", port: 1, for: LookUpOwner()) { _ in
         loop.execute { continuation.resume() }
       }
     }

@@ -8,8 +8,21 @@ extension LinkMachine {
   /// end of a credential counts as one.
   static let shortDrainsFollowed = 8
 
-  /// Notes that the link has answered a request or lived through a heartbeat interval. Only now is
-  /// the server known to work, and the next outage starts with the shortest window.
+  /// How long a link without a response must last to be proven, in nanoseconds, even if its server
+  /// states a shorter heartbeat interval. Otherwise the server could have the client reconnect again
+  /// and again without a growing delay.
+  package static let leastProof: Int64 = 10_000_000_000
+
+  /// Notes that bytes of the server have arrived since the link was established. If it has lasted
+  /// long enough, it is proven: until then, the server may have frozen after its welcome.
+  package mutating func heard(_ attempt: AttemptID) {
+    guard let link = current, link.id == attempt else { return }
+    current?.isHeard = true
+    if link.hasLasted { worked(attempt) }
+  }
+
+  /// Notes that the link has answered a request, or lasted while bytes arrived. Only now is the
+  /// server known to work, and the next outage starts with the shortest window.
   package mutating func worked(_ attempt: AttemptID) {
     guard let link = current, link.id == attempt, !link.hasWorked else { return }
     current?.hasWorked = true

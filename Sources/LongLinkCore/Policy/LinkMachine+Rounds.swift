@@ -180,7 +180,7 @@ extension LinkMachine {
 
   /// Notes that an attempt's handshake is complete: it becomes the link, unless another was first.
   ///
-  /// The link is proven after `life` nanoseconds, its heartbeat interval. The server accepts its
+  /// The link is proven after `life` nanoseconds, once bytes have arrived. The server accepts its
   /// credential for `validity` nanoseconds; nil without an end.
   package mutating func established(
     _ attempt: AttemptID, provenAfter life: Int64, validFor validity: Int64? = nil,

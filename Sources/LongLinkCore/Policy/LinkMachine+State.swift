@@ -59,7 +59,9 @@ extension LinkMachine {
   /// When `elapsed(to:)` should be called.
   package var deadline: LinkInstant {
     var earliest = retired.reduce(LinkInstant.distantFuture) { min($0, $1.until) }
-    if let current, !current.hasWorked { earliest = min(earliest, current.provenAt) }
+    if let current, !current.hasWorked, !current.hasLasted {
+      earliest = min(earliest, current.provenAt)
+    }
     earliest = min(earliest, preferredAt, renewAt)
     return switch roundState {
     case .none: earliest

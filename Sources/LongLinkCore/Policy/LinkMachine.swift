@@ -128,8 +128,12 @@ package struct LinkMachine: Equatable {
     /// Since when there has been a link without a break: it may have replaced another one.
     let since: LinkInstant
     var hasWorked = false
-    /// When it will have lived through a heartbeat interval.
+    /// When it will have lasted long enough to be proven.
     let provenAt: LinkInstant
+    /// Whether it has lasted that long.
+    var hasLasted = false
+    /// Whether bytes of the server have arrived since its handshake.
+    var isHeard = false
     /// When the credential that it was made with expires.
     var expiresAt = LinkInstant.distantFuture
   }
@@ -355,7 +359,10 @@ extension LinkMachine {
   /// Advances the time, and performs everything that is due.
   package mutating func elapsed(to now: LinkInstant, bits: () -> UInt64) {
     expireRetired(at: now)
-    if let current, current.provenAt <= now { worked(current.id) }
+    if let current, !current.hasLasted, current.provenAt <= now {
+      self.current?.hasLasted = true
+      if current.isHeard { worked(current.id) }
+    }
     if preferredAt <= now {
       preferredAt = .distantFuture
       tryPreferred(at: now, bits: bits)

@@ -36,8 +36,12 @@ package final class MemoryBudget: Sendable {
     weak let share: MemoryShare?
   }
 
-  package init(limit: Int) {
+  private let returnFree: @Sendable () -> Void
+
+  /// Makes a budget of this many bytes. `returnFree` returns freed memory to the system.
+  package init(limit: Int, returnFree: @escaping @Sendable () -> Void = SystemMemory.returnFree) {
     self.limit = limit
+    self.returnFree = returnFree
   }
 
   /// The bytes held now.
@@ -146,7 +150,7 @@ package final class MemoryBudget: Sendable {
   private func returnToSystem() {
     let isOver = outlived.load(ordering: .relaxed) < MemoryBudget.largeBytes
     awaitsHandlers.store(!isOver, ordering: .relaxed)
-    SystemMemory.returnFree()
+    returnFree()
   }
 
   /// Asks the loop whose connections hold the most to free memory. One loop does so at a time.

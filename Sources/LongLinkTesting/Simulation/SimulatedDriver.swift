@@ -132,6 +132,7 @@ final class SimulatedDriver: LoopDriver {
   func resolve(
     host: String,
     port: UInt16,
+    for owner: LookUpOwner,
     completion: @escaping @Sendable (Result<[SocketAddress], ResolveError>) -> Void
   ) {
     let deliver = { @Sendable [loop = loop!] (result: Result<[SocketAddress], ResolveError>) in
@@ -142,6 +143,9 @@ final class SimulatedDriver: LoopDriver {
     }
     networkState { $0.lookUp(host, port: port, deliver) }
   }
+
+  /// A simulated look-up holds nothing that others need.
+  func withdrawLookUps(of owner: LookUpOwner) {}
 
   func close() {
     isClosed = true

@@ -114,6 +114,7 @@ final class KernelDriver: LoopDriver {
   func resolve(
     host: String,
     port: UInt16,
+    for owner: LookUpOwner,
     completion: @escaping @Sendable (Result<[SocketAddress], ResolveError>) -> Void
   ) {
     let deliver = { @Sendable [loop = loop!] (result: Result<[SocketAddress], ResolveError>) in
@@ -125,9 +126,11 @@ final class KernelDriver: LoopDriver {
     if let address = SocketAddress(literal: host, port: port) {
       deliver(.success([address]))
     } else {
-      resolver.resolve(host: host, port: port, completion: deliver)
+      resolver.resolve(host: host, port: port, for: owner, completion: deliver)
     }
   }
+
+  func withdrawLookUps(of owner: LookUpOwner) { resolver.withdraw(owner) }
 
   /// Releases everything but the waker. Open streams close themselves when they are released.
   func close() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLongLinkPOSIX
+internal import LongLinkCore
 internal import Synchronization
 
 #if canImport(Darwin)
@@ -13,85 +14,175 @@ internal import Musl
 
 /// Looks names up with `getaddrinfo`, which blocks, on a few dedicated threads.
 ///
-/// A thread ends when there are no more names to look up.
+/// A look-up of a name whose servers do not answer holds its thread for 10 to 30 s, and nothing can
+/// interrupt it. So that such names do not delay the look-ups of others:
+/// - Owners take turns, as in `Turns`, and an owner has at most two look-ups that run.
+/// - One thread is kept for owners without one that runs.
+/// - Equal names share a look-up, until an owner withdraws from it: the others that come later may
+/// be on another network.
+/// - What an owner withdraws never runs if it still waits.
+///
+/// A thread ends when there are no more names that it may look up.
 final class Resolver: Sendable {
   typealias Completion = @Sendable (Result<[SocketAddress], ResolveError>) -> Void
 
-  /// The resolver of all loops, so that the thread limit holds for the process.
-  static let shared = Resolver(mostThreads: 4)
+  /// The resolver of all loops, so that its bounds hold for the process: 16 threads, and 1,024
+  /// look-ups that wait, beyond which a further one fails at once.
+  static let shared = Resolver(mostThreads: 16)
 
   private struct Query {
     let host: String
     let port: UInt16
+    let owner: LookUpOwner
     let completion: Completion
+
+    var ownerID: ObjectIdentifier { ObjectIdentifier(owner) }
+  }
+
+  /// A look-up that runs, as the turn of the owner of its first query.
+  private struct LookUp {
+    let id: UInt64
+    let first: Query
+    /// Those that still want its result.
+    var queries: [Query]
+    /// Whether further queries may share it.
+    var isShared = true
+
+    func hasName(of query: Query) -> Bool {
+      first.host == query.host && first.port == query.port
+    }
   }
 
   private struct State {
-    var queries: [Query] = []
-    var threads = 0
+    var waiting = Turns<ObjectIdentifier, Query>()
+    /// One for each thread.
+    var running: [LookUp] = []
+    var lastID: UInt64 = 0
+  }
+
+  /// What a new thread begins with.
+  private final class Start: Sendable {
+    let resolver: Resolver
+    let lookUp: LookUp
+
+    init(_ resolver: Resolver, _ lookUp: LookUp) {
+      self.resolver = resolver
+      self.lookUp = lookUp
+    }
   }
 
   private let mostThreads: Int
+  private let mostWaiting: Int
   private let lookUp: @Sendable (String, UInt16) -> Result<[SocketAddress], ResolveError>
   private let state = Mutex(State())
 
   init(
     mostThreads: Int,
+    mostWaiting: Int = 1_024,
     lookUp: @escaping @Sendable (String, UInt16) -> Result<[SocketAddress], ResolveError> =
       systemLookUp
   ) {
     self.mostThreads = mostThreads
+    self.mostWaiting = mostWaiting
     self.lookUp = lookUp
   }
 
-  /// Looks a name up and calls `completion` on one of the resolver's threads.
-  func resolve(host: String, port: UInt16, completion: @escaping Completion) {
-    let needsThread = state.withLock(of: self) { state in
-      state.queries.append(Query(host: host, port: port, completion: completion))
-      guard state.threads < mostThreads else { return false }
-      state.threads += 1
+  /// How many queries wait for a thread.
+  var waiting: Int { state.withLock(of: self) { $0.waiting.count } }
+
+  /// Looks a name up and calls `completion` on one of the resolver's threads, or at once if too
+  /// many wait.
+  func resolve(
+    host: String, port: UInt16, for owner: LookUpOwner, completion: @escaping Completion
+  ) {
+    let query = Query(host: host, port: port, owner: owner, completion: completion)
+    let (isTaken, next) = state.withLock(of: self) { state -> (Bool, LookUp?) in
+      if let index = state.running.firstIndex(where: { $0.isShared && $0.hasName(of: query) }) {
+        state.running[index].queries.append(query)
+        return (true, nil)
+      }
+      guard state.waiting.count < mostWaiting else { return (false, nil) }
+      state.waiting.append(query, of: query.ownerID)
+      return (true, begin(&state))
+    }
+    if isTaken {
+      start(next)
+    } else {
+      let text = "\(mostWaiting) look-ups wait already, because name servers do not answer"
+      completion(.failure(ResolveError(host: host, reason: text, code: EAI_AGAIN)))
+    }
+  }
+
+  /// Forgets the queries of an owner. Their completions are not called any more, except for those
+  /// whose look-up ends right now.
+  func withdraw(_ owner: LookUpOwner) {
+    state.withLock(of: self) { state in
+      state.waiting.removeAll { $0.owner === owner }
+      for index in state.running.indices {
+        let count = state.running[index].queries.count
+        state.running[index].queries.removeAll { $0.owner === owner }
+        if state.running[index].queries.count < count { state.running[index].isShared = false }
+      }
+    }
+  }
+
+  /// Begins the next look-up, which the caller has to run; nil if there is none, or no thread for
+  /// it.
+  private func begin(_ state: inout State) -> LookUp? {
+    guard state.running.count < mostThreads else { return nil }
+    let isKept = state.running.count == mostThreads - 1
+    guard let first = state.waiting.popFirst(atMost: isKept ? 1 : 2)?.element else { return nil }
+    state.lastID += 1
+    var lookUp = LookUp(id: state.lastID, first: first, queries: [first])
+    state.waiting.removeAll { query in
+      guard lookUp.hasName(of: query) else { return false }
+      lookUp.queries.append(query)
       return true
     }
-    if needsThread { startThread() }
+    state.running.append(lookUp)
+    return lookUp
   }
 
-  private func startThread() {
-    let failure = unsafe cll_thread_start(
-      nil,
-      "longlink-names",
-      1 << 20,
-      { unsafe Unmanaged<Resolver>.fromOpaque($0).takeRetainedValue().run() },
-      Unmanaged.passRetained(self).toOpaque()
-    )
-    guard failure != 0 else { return }
-    unsafe Unmanaged.passUnretained(self).release()
-    // Another thread, if there is one, takes the query. Otherwise the queries fail.
-    let abandoned = state.withLock(of: self) { state -> [Query] in
-      state.threads -= 1
-      guard state.threads == 0 else { return [] }
-      defer { state.queries.removeAll() }
-      return state.queries
-    }
-    for query in abandoned {
+  /// Runs a look-up on a new thread. It fails if there can be none, and then the next one begins.
+  private func start(_ lookUp: LookUp?) {
+    var next = lookUp
+    while let lookUp = next {
+      let start = unsafe Unmanaged.passRetained(Start(self, lookUp))
+      let failure = unsafe cll_thread_start(
+        nil,
+        "longlink-names",
+        1 << 20,
+        { argument in
+          let start = unsafe Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+          start.resolver.run(start.lookUp)
+        },
+        start.toOpaque()
+      )
+      guard failure != 0 else { return }
+      unsafe start.release()
       let text = SocketError(operation: "start a thread", errno: failure).description
-      query.completion(.failure(ResolveError(host: query.host, reason: text, code: EAI_SYSTEM)))
+      next = end(
+        lookUp, .failure(ResolveError(host: lookUp.first.host, reason: text, code: EAI_SYSTEM)))
     }
   }
 
-  private func run() {
-    while let query = nextQuery() {
-      query.completion(lookUp(query.host, query.port))
-    }
+  private func run(_ first: LookUp) {
+    var next: LookUp? = first
+    while let current = next { next = end(current, lookUp(current.first.host, current.first.port)) }
   }
 
-  private func nextQuery() -> Query? {
-    state.withLock(of: self) { state in
-      guard !state.queries.isEmpty else {
-        state.threads -= 1
-        return nil
-      }
-      return state.queries.removeFirst()
+  /// Answers the queries of a look-up, and begins the next one.
+  private func end(
+    _ lookUp: LookUp, _ result: Result<[SocketAddress], ResolveError>
+  ) -> LookUp? {
+    let (queries, next) = state.withLock(of: self) { state -> ([Query], LookUp?) in
+      state.waiting.ended(lookUp.first.ownerID)
+      let index = state.running.firstIndex { $0.id == lookUp.id }
+      let ended = index.map { state.running.remove(at: $0) }
+      return (ended?.queries ?? [], begin(&state))
     }
+    for query in queries { query.completion(result) }
+    return next
   }
 }
 

@@ -29,16 +29,28 @@ package protocol LoopDriver: AnyObject {
   func listen(on address: SocketAddress, options: SocketOptions) throws(SocketError)
     -> any StreamListener
   /// Looks a name up without blocking the loop. `completion` runs once on the loop, unless the loop
-  /// is shut down first. Literal addresses need no look-up.
+  /// is shut down or the look-up withdrawn first. Literal addresses need no look-up.
+  ///
+  /// Names that are not answered can hold all threads that look up, so that others wait: withdraw
+  /// what is not needed any more.
   func resolve(
     host: String,
     port: UInt16,
+    for owner: LookUpOwner,
     completion: @escaping @Sendable (Result<[SocketAddress], ResolveError>) -> Void
   )
+  /// Withdraws the look-ups of an owner that have no result yet. A completion may still run if its
+  /// look-up has already begun.
+  func withdrawLookUps(of owner: LookUpOwner)
   /// Runs work that may block off the loop; a simulation runs it at once.
   func offload(_ work: @escaping @Sendable () -> Void)
   /// Returns the next 64 random bits.
   func nextRandom() -> UInt64
   /// Releases everything, at the end of the loop's life.
   func close()
+}
+
+/// Whose look-ups they are: owners take turns, so that none delays those of another for long.
+package final class LookUpOwner: Sendable {
+  package init() {}
 }

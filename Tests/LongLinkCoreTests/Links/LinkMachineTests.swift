@@ -26,9 +26,10 @@ import Testing
     #expect(machine.deadline == .ms(30_005))
   }
 
-  @Test func `a link works when it has answered, or lived for an interval`() {
+  @Test func `a link works when it has answered, or lived for an interval and been heard`() {
     for answers in [true, false] {
       var machine = LinkMachine.up(works: false)
+      machine.heard(1)
       #expect(machine.wantsOutcomes == true)
       machine.elapsed(to: .ms(29_999), bits: most)
       #expect(machine.take() == [])
@@ -39,6 +40,21 @@ import Testing
       machine.elapsed(to: .ms(90_000), bits: most)
       #expect(machine.take() == [])
     }
+  }
+
+  @Test func `a link that is silent after its welcome is not proven by time`() {
+    var machine = LinkMachine.up(works: false)
+    machine.elapsed(to: .ms(30_000), bits: most)
+    #expect(machine.take() == [] && machine.deadline == .distantFuture)
+    var dead = machine
+    dead.ended(1, .heartbeatLost, at: .ms(40_000), bits: most)
+    #expect(dead.failures == 1 && dead.takeWait()?.cause == .unproven)
+    machine.heard(0)
+    #expect(machine.take() == [], "word of no link")
+    machine.heard(1)
+    #expect(machine.take() == [.proven(1)])
+    machine.ended(1, .heartbeatLost, at: .ms(80_000), bits: most)
+    #expect(machine.failures == 0 && machine.takeWait()?.cause == .heartbeatLost)
   }
 
   @Test func `addresses race, a quarter of a second apart, and the first link wins`() {

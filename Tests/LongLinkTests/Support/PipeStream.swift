@@ -126,7 +126,9 @@ final class StillDriver: LoopDriver {
   }
 
   func resolve(
-    host: String, port: UInt16,
+    host: String, port: UInt16, for owner: LookUpOwner,
     completion: @escaping @Sendable (Result<[SocketAddress], ResolveError>) -> Void
   ) {}
+
+  func withdrawLookUps(of owner: LookUpOwner) {}
 }

@@ -47,8 +47,11 @@ final class ManualDriver: LoopDriver {
   func resolve(
     host: String,
     port: UInt16,
+    for owner: LookUpOwner,
     completion: @escaping @Sendable (Result<[SocketAddress], ResolveError>) -> Void
   ) {}
+
+  func withdrawLookUps(of owner: LookUpOwner) {}
 
   /// Runs where the loop lets others run; there are none where it is nil.
   var onLettingOthersRun: (() -> Void)?
