@@ -72,6 +72,8 @@ final class ShortConnection {
   /// The position in the link's stream at which its request begins; nil before it has one.
   private var begin: UInt64?
   private var sentAt = LinkInstant.distantFuture
+  /// Whether the server has said something of the exchange, or has turned it away.
+  private var hasAnswered = false
 
   init(_ link: Link, way: Int, credential: [UInt8], core: ClientCore) {
     self.link = link
@@ -98,12 +100,14 @@ final class ShortConnection {
   }
 
   private func outcome(_ reason: CloseReason) -> WayMachine.Outcome {
-    if link.counters.framesReceived > 0 { return .worked }
+    if hasAnswered { return .worked }
     let isWritten = begin.map { link.bytesWritten > $0 } ?? false
     if reason == .left || reason == .closedHere {
-      // Given up; it shows something only if the server had all the time that a connect has.
+      // Given up. The handler may be slow where the greeting has come; without one, it shows
+      // something only if the server had all the time that a connect has.
       let bound = sentAt + core.configuration.connectTimeout.clampedNanoseconds
-      return isWritten && reason == .closedHere && core.loop.now >= bound ? .silent : .unused
+      let isSilent = reason == .closedHere && link.counters.framesReceived == 0
+      return isWritten && isSilent && core.loop.now >= bound ? .silent : .unused
     }
     return isWritten ? .silent : .failed
   }
@@ -111,6 +115,7 @@ final class ShortConnection {
 
 extension ShortConnection: LinkOwner {
   func link(_ link: Link, received message: Arrival) {
+    hasAnswered = true
     core.credentialAccepted(on: self)
     switch message.kind {
     case .response:
@@ -127,6 +132,7 @@ extension ShortConnection: LinkOwner {
     switch news {
     case .established: opened()
     case .peerLeaving(let goaway):
+      hasAnswered = true
       // First, so that callers which go on at once find what was learned.
       let code = ResponseCode(wire: goaway.code)
       if code.deniesAccess { core.credentialRefused(goaway, on: self) }
