@@ -187,13 +187,12 @@ final class HTTPExchange {
   /// The error of a response, with the beginning of its body.
   func rejection(_ opened: Opened, _ detail: String) async -> LongLinkError {
     let body = await errorBody(opened)
-    let after = opened.response.headers.first(name: "retry-after").flatMap { UInt32($0) }
     // What stands between here and the server answers these; the server may be at work.
     let isOfServer = ![408, 502, 503, 504].contains(opened.status)
     let text = body.isEmpty ? detail : "\(detail): \(PeerText(utf8: body))"
     return purpose.failure(
       .rejected, delivery: isOfServer ? .answered : .sent, text, response: opened.status,
-      body: body, retryAfter: after.map { .seconds(min($0, 4_233_600)) })
+      body: body, retryAfter: opened.response.headers.retryAfter)
   }
 
   /// The beginning of a body that nobody waits for. The rest is dropped, with its connection.
@@ -235,6 +234,13 @@ final class HTTPExchange {
     throw purpose.failure(
       .protocolViolation, delivery: .sent,
       "the body has the encoding \(PeerText(encoding)), which was not asked for")
+  }
+}
+
+extension HTTPHeaders {
+  /// How many seconds the sender asks to wait, at most 49 days; nil if it names none, or a date.
+  var retryAfter: Duration? {
+    first(name: "retry-after").flatMap { UInt32($0) }.map { .seconds(Swift.min($0, 4_233_600)) }
   }
 }
 
