@@ -110,7 +110,7 @@ final class HTTPExchange {
           hasProbed = true
           continue
         }
-        noteNextNonce(opened)
+        noteAccepted(opened)
         try checkEncoding(opened)
         return opened
       case 304 where extraFields["If-None-Match"] != nil: return opened
@@ -217,12 +217,18 @@ final class HTTPExchange {
     return bytes
   }
 
-  private func noteNextNonce(_ opened: Opened) {
-    guard isAtHome, case .challenged(let credentials) = request.authentication?.kind,
-      let info = opened.response.headers.first(name: "authentication-info"),
-      let nonce = Challenge.read(["digest \(info)"]).first?.parameters["nextnonce"]
-    else { return }
-    credentials.renew(nonce, of: opened.address.origin)
+  /// The server has accepted the credentials, and may say how it wants the next ones.
+  private func noteAccepted(_ opened: Opened) {
+    guard isAtHome else { return }
+    switch request.authentication?.kind {
+    case .bearer(let tokens): tokens.accepted(by: opened.address.origin)
+    case .challenged(let credentials):
+      guard let info = opened.response.headers.first(name: "authentication-info"),
+        let nonce = Challenge.read(["digest \(info)"]).first?.parameters["nextnonce"]
+      else { return }
+      credentials.renew(nonce, of: opened.address.origin)
+    case nil, .basic: break
+    }
   }
 
   /// Throws for an encoding that was not asked for, which nobody could read.
