@@ -72,6 +72,11 @@ final class ShortConnection {
   /// The position in the link's stream at which its request begins; nil before it has one.
   private var begin: UInt64?
   private var sentAt = LinkInstant.distantFuture
+  /// Whether its request was lost before. A silence shows nothing new then: one request that a
+  /// proxy does not let through would be taken for many.
+  private var isRepeat = false
+  /// Whether the server has said something of the exchange, or has turned it away.
+  private var hasAnswered = false
 
   init(_ link: Link, way: Int, credential: [UInt8], core: ClientCore) {
     self.link = link
@@ -87,30 +92,35 @@ final class ShortConnection {
     shortLinks.machine.opened(link.id)
     let position = link.bytesWritten + UInt64(link.bytesUnwritten)
     // While the long link is there, it takes the requests.
-    guard !core.requests.hasLink, core.requests.carry(over: link) else {
+    guard !core.requests.hasLink, let past = core.requests.carry(over: link) else {
       link.close(.left)
       return
     }
     begin = position
+    isRepeat = past == .sent
     sentAt = core.loop.now
     shortLinks.count(way) { $0.requests += 1 }
     core.publishState()
   }
 
   private func outcome(_ reason: CloseReason) -> WayMachine.Outcome {
-    if link.counters.framesReceived > 0 { return .worked }
+    if hasAnswered { return .worked }
     let isWritten = begin.map { link.bytesWritten > $0 } ?? false
     if reason == .left || reason == .closedHere {
-      // Given up; it shows something only if the server had all the time that a connect has.
+      // Given up. The handler may be slow where the greeting has come; without one, it shows
+      // something only if the server had all the time that a connect has.
       let bound = sentAt + core.configuration.connectTimeout.clampedNanoseconds
-      return isWritten && reason == .closedHere && core.loop.now >= bound ? .silent : .unused
+      let isSilent =
+        reason == .closedHere && !isRepeat && link.counters.framesReceived == 0
+      return isWritten && isSilent && core.loop.now >= bound ? .silent : .unused
     }
-    return isWritten ? .silent : .failed
+    return !isWritten ? .failed : isRepeat ? .unused : .silent
   }
 }
 
 extension ShortConnection: LinkOwner {
   func link(_ link: Link, received message: Arrival) {
+    hasAnswered = true
     core.credentialAccepted(on: self)
     switch message.kind {
     case .response:
@@ -127,6 +137,7 @@ extension ShortConnection: LinkOwner {
     switch news {
     case .established: opened()
     case .peerLeaving(let goaway):
+      hasAnswered = true
       // First, so that callers which go on at once find what was learned.
       let code = ResponseCode(wire: goaway.code)
       if code.deniesAccess { core.credentialRefused(goaway, on: self) }

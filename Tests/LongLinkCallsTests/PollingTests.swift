@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test func `they stop when the connection is back, and the round under way is cancelled`()
+  @Test func `they stop when a connection has answered, and the round under way is cancelled`()
     async throws
   {
     try await Scene.run { scene in
@@ -50,13 +50,61 @@ import Testing
       #expect(await fallback.isPolling && ends.elements.isEmpty)
       let back = try await SimulatedServer.start(
         on: scene.simulation.eventLoop(named: "server again"), at: address)
+      back.on(1, .reply())
       try await scene.until { scene.client.state.isConnected }
+      #expect(ends.elements.isEmpty)
+      _ = try await scene.api.call(.raw(1), [])
       try await scene.until { ends.elements == [true] }
       #expect(await fallback.isPolling == false)
       let counters = await fallback.counters()
       #expect(counters.rounds == 1 && counters.cancelled == 1)
       try await scene.sleep(.seconds(1_000))
       #expect(await fallback.counters().rounds == 1)
+      await back.stop()
+    }
+  }
+
+  @Test func `connections that are cut as soon as they are made do not keep it from polling`()
+    async throws
+  {
+    try await Scene.run { scene in
+      let rounds = Tally<PollingRound>()
+      let fallback = try scene.api.whileDown(policy) { round in
+        try? await scene.simulation.sleep(for: .seconds(40))
+        rounds.add(round)
+      }
+      let cutting = scene.spawn {
+        while !Task.isCancelled {
+          if scene.client.state.isConnected { scene.server.resetConnections() }
+          try await scene.sleep(.milliseconds(100))
+        }
+      }
+      try await scene.client.connect()
+      try await scene.sleep(.seconds(280))
+      #expect(await scene.client.counters().connects > 5)
+      #expect(rounds.elements.map(\.number) == [1, 2, 3], "\(rounds.elements)")
+      #expect(rounds.elements[0].downFor < .seconds(31))
+      #expect(await fallback.counters().cancelled == 0)
+      cutting.cancel()
+      _ = try? await cutting.value
+    }
+  }
+
+  @Test func `no round begins while there is a connection that nothing is known of yet`()
+    async throws
+  {
+    try await Scene.run { scene in
+      let rounds = Tally<PollingRound>()
+      try scene.api.whileDown(policy) { rounds.add($0) }
+      try await scene.client.connect()
+      let address = scene.server.address
+      await scene.server.stop()
+      try await scene.sleep(.milliseconds(100))
+      let back = try await SimulatedServer.start(
+        on: scene.simulation.eventLoop(named: "server again"), at: address)
+      try await scene.until { scene.client.state.isConnected }
+      try await scene.sleep(.seconds(1_000))
+      #expect(rounds.elements.isEmpty)
       await back.stop()
     }
   }

@@ -193,6 +193,43 @@ import Testing
     }
   }
 
+  private static let twoWays: [Way] = [
+    .simulatedShort(to: secondAddress), .simulatedShort(to: gatewayAddress),
+  ]
+
+  @Test func `a way that lets only the greeting through is left after three requests`()
+    async throws
+  {
+    try await both(ways: Self.twoWays) { stage, server, client in
+      let network = try #require(stage.simulation?.network)
+      _ = try await stage.gateway(for: server, at: Self.secondAddress)
+      for count in 1...3 as ClosedRange<UInt64> {
+        let hanging = client.submit(.hang, [], options: RequestOptions(timeout: .seconds(100)))
+        try await stage.until { await client.counters().connections.framesReceived == count }
+        for link in network.links(to: Self.secondAddress) { link.reset(.toClient) }
+        let error = try await failure { try await hanging.value }
+        #expect(error.code == .connectionLost && error.delivery == .sent)
+      }
+      try await client.expectEcho([1])
+      let counters = await client.counters().shortLinks
+      #expect(counters["short://10.0.0.2:8080"]?.unanswered == 3)
+      #expect(counters[Self.way]?.requests == 1)
+    }
+  }
+
+  @Test func `a slow handler does not count against its way`() async throws {
+    try await both(ways: Self.twoWays) { stage, server, client in
+      _ = try await stage.gateway(for: server, at: Self.secondAddress)
+      for _ in 0..<4 {
+        let options = RequestOptions(timeout: .seconds(10))
+        let error = try await failure { try await client.request(.hang, [], options: options) }
+        #expect(error.code == .deadlineExceeded)
+      }
+      try await client.expectEcho([1])
+      #expect(await client.counters().shortLinks["short://10.0.0.2:8080"]?.requests == 5)
+    }
+  }
+
   @Test func `where no way can be opened, errors name the last one`() async throws {
     try await both { stage, server, client in
       block(server, stage, .refused)

@@ -68,6 +68,10 @@ extension CallCore: ClientWatcher {
     invalidateAll()
   }
 
+  func connectionProven() {
+    for poller in pollers { poller.connectionProven() }
+  }
+
   func connectionChanged(to state: ConnectionState) {
     if wasConnected, !state.isMigrating {
       // A push may have been lost with the old connection.

@@ -10,8 +10,11 @@ final class PollingCore: TimerHandler {
   private let loop: EventLoop
   private let policy: PollingPolicy
   private let poll: @Sendable (PollingRound) async -> Void
-  /// When the connection went down; nil while it is up or not wanted.
+  /// When the outage began; nil while there is none, or no connection is wanted. A connection ends
+  /// it once it has proved itself: others may be cut as soon as they are made.
   private var downSince: LinkInstant?
+  /// Whether there is a connection.
+  private var isConnected = false
   private var timer: LoopTimer?
   private var round: Task<Void, Never>?
   private var roundIsCancelled = false
@@ -35,14 +38,24 @@ final class PollingCore: TimerHandler {
     guard !isStopped else { return }
     switch state {
     case .connecting, .short, .waiting:
-      guard downSince == nil else { return }
-      downSince = loop.now
-      number = 0
-      arm(in: policy.after)
-    case .idle, .connected, .migrating, .notAccepted, .suspended, .closed:
+      isConnected = false
+      if downSince == nil {
+        downSince = loop.now
+        number = 0
+        arm(in: policy.after)
+      } else if timer == nil, round == nil {
+        // It was due while there was a connection.
+        arm(in: .zero)
+      }
+    case .connected, .migrating:
+      isConnected = true
+    case .idle, .notAccepted, .suspended, .closed:
+      isConnected = false
       rest()
     }
   }
+
+  func connectionProven() { rest() }
 
   func stop() {
     isStopped = true
@@ -72,7 +85,7 @@ final class PollingCore: TimerHandler {
   func timerFired(token: UInt64) {
     timer = nil
     // A round of an earlier outage may still run; `roundEnded` then continues.
-    guard let downSince, round == nil else { return }
+    guard let downSince, round == nil, !isConnected else { return }
     number += 1
     counters.rounds += 1
     roundIsCancelled = false

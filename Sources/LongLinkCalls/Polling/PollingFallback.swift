@@ -48,9 +48,11 @@ extension CallClient {
   /// Calls `poll` repeatedly while the connection is down.
   ///
   /// `poll` runs in a task on the client's loop, which it must not block: first when the connection
-  /// has been down for `policy.after`, then after each `policy.interval`, one round at a time. The
-  /// task is cancelled when the connection is back. An idle, suspended or closed client does not
-  /// count as down. Throws `invalidConfiguration`, with the field's name, if the policy is invalid.
+  /// has been down for `policy.after`, then after each `policy.interval`, one round at a time. No
+  /// round begins while there is a connection. The outage ends, and the task is cancelled, when a
+  /// connection has proved itself: it has answered a request, or lived through a heartbeat
+  /// interval. An idle, suspended or closed client does not count as down. Throws
+  /// `invalidConfiguration`, with the field's name, if the policy is invalid.
   @discardableResult
   public func whileDown(
     _ policy: PollingPolicy = PollingPolicy(),

@@ -5,6 +5,9 @@ public import LongLinkDriver
 /// When to poll while the connection is down.
 public struct PollingPolicy: Hashable, Sendable {
   /// How long the connection must be down before the first round; not negative. Default 30 s.
+  ///
+  /// A connection that is lost before it has proved itself (see `ReconnectPolicy`) does not end the
+  /// outage.
   public var after: Duration
   /// The time from the end of one round to the next; above zero. Default 60 s.
   public var interval: Duration
@@ -33,7 +36,7 @@ public struct PollingPolicy: Hashable, Sendable {
 public struct PollingRound: Hashable, Sendable {
   /// The number of the round in the current outage, from 1.
   public let number: Int
-  /// How long the connection has been down.
+  /// How long the outage has lasted.
   public let downFor: Duration
 }
 
@@ -41,6 +44,6 @@ public struct PollingRound: Hashable, Sendable {
 public struct PollingCounters: Hashable, Sendable {
   /// Rounds that were begun.
   public internal(set) var rounds: UInt64 = 0
-  /// Rounds cancelled because the connection was back or the fallback was stopped.
+  /// Rounds cancelled because a connection had proved itself or the fallback was stopped.
   public internal(set) var cancelled: UInt64 = 0
 }

@@ -44,7 +44,8 @@ public struct ReconnectPolicy: Hashable, Sendable {
   /// Default 5 min.
   ///
   /// It limits the sum of `retry_after` and `spread` in a goaway (`retry_after` is reduced first,
-  /// so that clients stay spread), and the `retry_after` of a response with 429 or 503.
+  /// so that clients stay spread), the `retry_after` of a response with 429 or 503, and the
+  /// `Retry-After` of a gateway or proxy that answers a short link over HTTP.
   public var longestHint: Duration
 
   /// Makes a policy. Durations must not be negative, `afterRefused` must be positive, `cap` not

@@ -5,9 +5,9 @@ extension WayMachine {
   package enum Outcome: Equatable, Sendable {
     /// It failed before its request could be written.
     case failed
-    /// Its request was written, and the server sent nothing: no frame, whatever else.
+    /// Its request was written, and nothing came of an answer: at most the greeting and pings.
     case silent
-    /// The server sent something.
+    /// The server sent an answer, a part of one, or a goaway.
     case worked
     /// It was given up, and shows nothing.
     case unused

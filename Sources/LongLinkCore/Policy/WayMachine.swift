@@ -62,7 +62,7 @@ package struct WayMachine: Equatable {
   package private(set) var way = 0
   /// Counts the choices: what short links of an earlier choice report changes nothing.
   private var choice: UInt32 = 0
-  /// How many requests in a row the server has said nothing to over `way`.
+  /// How many requests in a row got no answer over `way`.
   private var silences = 0
   /// How many of them show that the way leads nowhere, such as to a page of a portal.
   private static let mostSilences = 3

@@ -6,8 +6,9 @@ public struct RetryPolicy: Hashable, Sendable {
   ///
   /// A request of which no byte was sent is always retried, within its deadline.
   public var maxRetries: Int
-  /// The delay before retrying a request that an overloaded server refused without stating a delay.
-  /// Default 100 ms. It doubles with each retry; the actual delay is half to all of it.
+  /// The delay before retrying a request that an overloaded server refused, or that was lost with
+  /// its short link, if no delay was asked for. Default 100 ms. It doubles with each retry; the
+  /// actual delay is half to all of it.
   public var baseDelay: Duration
   /// The largest such delay. Default 5 s.
   public var maxDelay: Duration

@@ -30,6 +30,8 @@ extension Link {
   package var identifies: Bool { core.settings.identifies }
   /// How the stream is secured; nil for a plain one.
   package var security: StreamSecurity? { stream.security }
+  /// How long the peer, or a proxy in its place, asked to wait as the stream broke, in nanoseconds.
+  var retryAfter: Int64? { stream.retryAfter }
   /// Why the stream could not be secured, or is no longer secure.
   package var securityFailure: SecurityFailure? {
     if let failure = stream.securityFailure { return failure }

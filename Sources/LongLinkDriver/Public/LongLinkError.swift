@@ -167,8 +167,8 @@ public struct LongLinkError: Error, Sendable {
   public var dialectCode: DialectErrorCode? { storage.dialectCode }
   /// The body of the peer's response: the application's from code 1000 on, else a text for people.
   public var body: [UInt8] { storage.body }
-  /// The retry delay that the peer asked for, if any: unchanged, up to 49 days. The library itself
-  /// waits at most `ReconnectPolicy.longestHint`.
+  /// The retry delay that the peer, or a proxy in its place, asked for, if any: unchanged, up to 49
+  /// days. The library itself waits at most `ReconnectPolicy.longestHint`.
   public var retryAfter: Duration? { storage.retryAfter }
   /// The system's `errno`, if a system call failed.
   public var systemError: Int32? { storage.systemError }
@@ -252,7 +252,7 @@ extension LongLinkError {
   package static func lost(
     _ reason: CloseReason, delivery: Delivery, doing operation: LongLinkError.Operation,
     peer: SocketAddress?, detail: String? = nil, securityFailure: SecurityFailure? = nil,
-    ofShortLink isShort: Bool = false
+    retryAfter: Int64? = nil, ofShortLink isShort: Bool = false
   ) -> LongLinkError {
     let code: Code
     var systemError: Int32?
@@ -275,7 +275,8 @@ extension LongLinkError {
     }
     return LongLinkError(
       code, delivery: delivery, doing: operation, detail: detail ?? reason.detail, peer: peer,
-      systemError: systemError, closeReason: reason, securityFailure: securityFailure)
+      retryAfter: retryAfter.map { .nanoseconds($0) }, systemError: systemError,
+      closeReason: reason, securityFailure: securityFailure)
   }
 
   /// Returns the error of an invalid configuration field.

@@ -48,7 +48,7 @@ extension Requests {
     }
     taken.sort { $0.id < $1.id }
     let cause = link.detail(of: .goneAway(code))
-    retryOrEnd(taken, resends: acceptsNext, repeats: false) { id, request, delivery in
+    retryOrEnd(taken, of: link, resends: acceptsNext, repeats: false) { id, request, delivery in
       LongLinkError(
         code == .draining ? .rejected : code.deniesAccess ? .notAccepted : .protocolViolation,
         delivery: delivery,
@@ -68,11 +68,12 @@ extension Requests {
     }
     // All leave the link before the first is decided: what later ones may have done counts.
     for (id, delivery) in carried { table.takeBack(id, delivery) }
-    retryOrEnd(carried, resends: resends, repeats: reason.isPassing) { id, request, delivery in
+    retryOrEnd(carried, of: link, resends: resends, repeats: reason.isPassing) {
+      id, request, delivery in
       .lost(
         reason, delivery: delivery, doing: operation(id, request), peer: link.peer,
         detail: link.detail(of: reason), securityFailure: link.securityFailure,
-        ofShortLink: link.isShort)
+        retryAfter: link.retryAfter, ofShortLink: link.isShort)
     }
     disarmIfUnused()
   }

@@ -41,13 +41,21 @@ extension Requests {
     guard mayWait(entry.payload) else { return nil }
     // The next link leads to another server, or to one that has restarted.
     if arrival.code == .draining, link !== current, !link.isShort { return loop.now }
-    let asked = min(
-      Int64(link.metadata?.retryAfter ?? 0) * 1_000_000, limits.longestHint.clampedNanoseconds)
+    return retryTime(
+      of: entry, retry: Int(entry.returns) + 1,
+      askedFor: Int64(link.metadata?.retryAfter ?? 0) * 1_000_000)
+  }
+
+  /// The time of a retry with this number, as early as the peer asks, in nanoseconds from now; nil
+  /// if it would be too late.
+  private func retryTime(
+    of entry: RequestTable<PendingRequest>.Entry, retry number: Int, askedFor hint: Int64
+  ) -> LinkInstant? {
     let delay = limits.retry.delay(
-      time: Int(entry.returns) + 1, askedFor: asked, bits: loop.driver.nextRandom())
+      time: number, askedFor: min(hint, limits.longestHint.clampedNanoseconds),
+      bits: loop.driver.nextRandom())
     let time = loop.now + delay
-    if entry.payload.deadline <= time { return nil }
-    return time
+    return entry.payload.deadline <= time ? nil : time
   }
 
   /// Whether a request may wait, or need not because there is a link, or short ones.
@@ -61,12 +69,13 @@ extension Requests {
       ?? WaitTerms(priority: 0, deadline: request.deadline, bytes: 0)
   }
 
-  /// Retries those of the requests that want it and may be retried; the others end with the error
-  /// that `make` returns.
+  /// Retries those of a link's requests that want it and may be retried; the others end with the
+  /// error that `make` returns.
   ///
-  /// `repeats` allows retries of requests that may have run.
+  /// `repeats` allows retries of requests that may have run. They are delayed where the next short
+  /// link can follow at once: nothing else holds them back.
   func retryOrEnd(
-    _ requests: [(id: RequestID, delivery: Delivery)], resends: Bool, repeats: Bool,
+    _ requests: [(id: RequestID, delivery: Delivery)], of link: Link, resends: Bool, repeats: Bool,
     _ make: (RequestID, PendingRequest, Delivery) -> LongLinkError
   ) {
     var ended: [(PendingRequest, LongLinkError)] = []
@@ -74,11 +83,20 @@ extension Requests {
       guard let entry = table.entry(id) else { continue }
       let request = entry.payload
       var objection: String?
+      let time =
+        delivery == .sent && link.isShort
+        ? retryTime(of: entry, retry: Int(entry.returns), askedFor: link.retryAfter ?? 0)
+        : loop.now
       if resends, mayWait(request), table.keepsOrder(id, entry),
-        mayRetry(entry, delivery, repeats: repeats, &objection)
+        mayRetry(entry, delivery, repeats: repeats, at: time, &objection)
       {
         request.channel?.detached()
-        table.wait(id, terms(of: request))
+        if let time, time > loop.now {
+          table.wait(id, terms(of: request), until: time, at: loop.now)
+          arm()
+        } else {
+          table.wait(id, terms(of: request))
+        }
       } else if table.end(id) != nil {
         let error = make(id, request, delivery).noting(objection)
         ended.append((request, error.after(entry.past, request.refusal)))
@@ -93,10 +111,11 @@ extension Requests {
   }
 
   /// Whether a request is retried after this delivery of its last attempt; if so, the retry is
-  /// counted. If only a limit of this side prevents it, `objection` names the limit.
+  /// counted. If only a limit of this side prevents it, `objection` names the limit. `time` is that
+  /// of a retry of what may have run; nil if it would be too late.
   private func mayRetry(
     _ entry: RequestTable<PendingRequest>.Entry, _ delivery: Delivery, repeats: Bool,
-    _ objection: inout String?
+    at time: LinkInstant?, _ objection: inout String?
   ) -> Bool {
     guard entry.payload.mayRetry else { return false }
     switch delivery {
@@ -114,6 +133,10 @@ extension Requests {
       guard repeats, entry.payload.retry.repeats else { return false }
       guard entry.returns <= limits.retry.maxRetries else {
         objection = tooManyRetries
+        return false
+      }
+      guard time != nil else {
+        objection = "the deadline is before the time of the retry"
         return false
       }
       guard retryTokens.lost() else {

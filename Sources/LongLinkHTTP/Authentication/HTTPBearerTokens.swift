@@ -8,9 +8,26 @@ internal import Synchronization
 
 /// A bearer token that can be renewed. One renewal serves all requests that wait for it.
 ///
+/// A server that rejects each token, or a renewal that fails, does not cause renewals without end.
+/// After a renewal of a token that a server rejected, there is no other one for that server until
+/// it has answered a request with 2xx, or a pause is over: 1 s, which doubles with each such
+/// renewal up to 30 s. After a renewal that has thrown, the same pauses hold for all servers.
+/// Meanwhile requests that need another token fail with 401.
+///
 /// Requests of any number of services can share one value. It may be used from any thread.
 public final class HTTPBearerTokens: Sendable {
   private typealias Waiter = Gate<Result<String, any Error>>
+
+  /// Renewals in a row that have not helped.
+  private struct Renewals {
+    var count = 0
+    var nextAt: ContinuousClock.Instant
+
+    mutating func add(at now: ContinuousClock.Instant) {
+      nextAt = now + .seconds(min(1 << min(count, 5), 30))
+      count += 1
+    }
+  }
 
   private struct State {
     var token: String?
@@ -18,43 +35,106 @@ public final class HTTPBearerTokens: Sendable {
     /// Who waits for the renewal, by number.
     var waiters: [UInt64: Waiter] = [:]
     var lastWaiter: UInt64 = 0
+    /// By the origin of the server that they were made for, since it last accepted a token.
+    var renewals: [String: Renewals] = [:]
+    /// Those that have thrown, since one has not; and what the last one has thrown.
+    var failures: (renewals: Renewals, last: any Error)?
+
+    func pause(for origin: String, at now: ContinuousClock.Instant) -> Pause? {
+      let next = max(renewals[origin]?.nextAt ?? now, failures?.renewals.nextAt ?? now)
+      return next > now ? Pause(remaining: now.duration(to: next), failure: failures?.last) : nil
+    }
+  }
+
+  /// Why no token is renewed now.
+  struct Pause: Error, CustomStringConvertible {
+    /// Until the next renewal may begin.
+    let remaining: Duration
+    /// What the last renewal has thrown, if it has failed.
+    let failure: (any Error)?
+
+    var description: String {
+      let cause =
+        failure.map { "the last renewal failed (\($0))" } ?? "a renewed token was rejected"
+      let seconds = max(1, remaining.components.seconds)
+      return "\(cause), and the next renewal begins in \(seconds) s at the earliest"
+    }
   }
 
   /// Tells one value from another, also when it is gone.
   let number = UniqueNumber.next()
   private let state: Mutex<State>
   private let renew: @Sendable (_ rejected: String?) async throws -> String
+  private let now: @Sendable () -> ContinuousClock.Instant
 
   /// Makes tokens of a first one, if there is one, and a function that gets others.
   ///
   /// `renew` is called when there is no token, and when a server has rejected the last one, which
   /// is its argument. It runs in a task of its own, at most one at a time; a request that is
   /// cancelled does not cancel it. If it throws, all requests that wait for it fail with 401.
-  public init(
+  public convenience init(
     _ token: String? = nil, renew: @escaping @Sendable (_ rejected: String?) async throws -> String
   ) {
+    self.init(token, now: { .now }, renew: renew)
+  }
+
+  init(
+    _ token: String?, now: @escaping @Sendable () -> ContinuousClock.Instant,
+    renew: @escaping @Sendable (_ rejected: String?) async throws -> String
+  ) {
     state = Mutex(State(token: token))
+    self.now = now
     self.renew = renew
   }
 
   /// The token that requests send at present; nil if there is none.
   public var current: String? { state.withLock(of: self) { $0.token } }
 
-  /// Returns a token that is not the rejected one. Throws `HTTPFailure.deadline` at the deadline.
+  /// A server has accepted the token.
+  func accepted(by origin: String) {
+    state.withLock(of: self) { _ = $0.renewals.removeValue(forKey: origin) }
+  }
+
+  /// Why a token that is not the rejected one cannot be had now; nil if it can be asked for.
+  func pause(insteadOf rejected: String?, for origin: String) -> Pause? {
+    state.withLock(of: self) { state in
+      let isAtHand = state.isRenewing || state.token != nil && state.token != rejected
+      return isAtHand ? nil : state.pause(for: origin, at: now())
+    }
+  }
+
+  /// Returns a token that is not the rejected one, for the server at an origin.
+  ///
+  /// Throws `HTTPFailure.deadline` at the deadline, and a `Pause` if none is renewed now.
   func token(
-    insteadOf rejected: String?,
+    insteadOf rejected: String?, for origin: String,
     deadline: (at: NIODeadline, loop: any NIOCore.EventLoop)? = nil
   ) async throws -> String {
+    enum Next {
+      case use(String)
+      case wait(UInt64, begins: Bool)
+      case fail(Pause)
+    }
     let waiter = Waiter()
-    let (token, number, begins) = state.withLock(of: self) { state -> (String?, UInt64, Bool) in
-      if let token = state.token, token != rejected { return (token, 0, false) }
+    let next = state.withLock(of: self) { state -> Next in
+      if let token = state.token, token != rejected { return .use(token) }
+      let begins = !state.isRenewing
+      if begins {
+        if let pause = state.pause(for: origin, at: now()) { return .fail(pause) }
+        state.isRenewing = true
+      }
       state.lastWaiter += 1
       state.waiters[state.lastWaiter] = waiter
-      defer { state.isRenewing = true }
-      return (nil, state.lastWaiter, !state.isRenewing)
+      return .wait(state.lastWaiter, begins: begins)
     }
-    if let token { return token }
-    if begins { begin(insteadOf: rejected) }
+    let number: UInt64
+    switch next {
+    case .use(let token): return token
+    case .fail(let pause): throw pause
+    case .wait(let waiting, let begins):
+      number = waiting
+      if begins { begin(insteadOf: rejected, for: origin) }
+    }
     let timer = deadline.map { deadline in
       deadline.loop.scheduleTask(deadline: deadline.at) {
         waiter.open(.failure(HTTPFailure.deadline))
@@ -72,7 +152,7 @@ public final class HTTPBearerTokens: Sendable {
   }
 
   /// Gets another token. It goes on for the others when the one that began it stops waiting.
-  private func begin(insteadOf rejected: String?) {
+  private func begin(insteadOf rejected: String?, for origin: String) {
     Task { [self] in
       let result: Result<String, any Error>
       do {
@@ -82,7 +162,20 @@ public final class HTTPBearerTokens: Sendable {
       }
       let waiters = state.withLock(of: self) { state -> [Waiter] in
         state.isRenewing = false
-        if case .success(let token) = result { state.token = token }
+        let now = now()
+        switch result {
+        case .success(let token):
+          state.token = token
+          state.failures = nil
+          // The first token may have been kept from before; the server has not rejected it.
+          if rejected != nil {
+            state.renewals[origin, default: Renewals(nextAt: now)].add(at: now)
+          }
+        case .failure(let error):
+          var renewals = state.failures?.renewals ?? Renewals(nextAt: now)
+          renewals.add(at: now)
+          state.failures = (renewals, error)
+        }
         defer { state.waiters = [:] }
         return Array(state.waiters.values)
       }

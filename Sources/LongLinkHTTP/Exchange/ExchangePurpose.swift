@@ -82,6 +82,8 @@ struct ExchangePurpose: Sendable {
     case .damaged: (.corrupted, "the compressed body is damaged")
     case .inflated(let most): (.corrupted, Inflater.problem(most))
     case .truncated: (.connectionLost, "the compressed body lacks its end")
+    case .unusable(let count):
+      (.connectFailed, "the server opened \(count) connections, and took no request on them")
     }
   }
 

@@ -139,20 +139,21 @@ extension HTTPExchange {
       answered = credentials.answer(method, address)
       return answered
     case .bearer(let tokens):
-      let token = try await newToken(of: tokens, insteadOf: nil)
+      let token = try await newToken(of: tokens, insteadOf: nil, for: address.origin)
       self.token = token
       return "Bearer \(token)"
     }
   }
 
   private func newToken(
-    of tokens: HTTPBearerTokens, insteadOf rejected: String?
+    of tokens: HTTPBearerTokens, insteadOf rejected: String?, for origin: String
   ) async throws(LongLinkError) -> String {
     let token: String
     do {
       let loop = core.client.eventLoopGroup.any()
       token = try await tokens.token(
-        insteadOf: rejected, deadline: purpose.deadline.map { (at: $0, loop: loop) })
+        insteadOf: rejected, for: origin,
+        deadline: purpose.deadline.map { (at: $0, loop: loop) })
     } catch HTTPFailure.deadline {
       throw purpose.failure(
         .deadlineExceeded, delivery: past, "the deadline passed while it waited for a token")
@@ -178,10 +179,13 @@ extension HTTPExchange {
     else { return false }
     switch request.authentication?.kind {
     case .bearer(let tokens):
-      guard challenges == 0, body.isReplayable || body.isEmpty else { return false }
+      let origin = opened.address.origin
+      guard challenges == 0, body.isReplayable || body.isEmpty,
+        tokens.pause(insteadOf: token, for: origin) == nil
+      else { return false }
       challenges += 1
       _ = await errorBody(opened)
-      _ = try await newToken(of: tokens, insteadOf: token)
+      _ = try await newToken(of: tokens, insteadOf: token, for: origin)
     case .challenged(let credentials):
       let fields = opened.response.headers["www-authenticate"]
       let isAccepted = credentials.accept(
@@ -197,12 +201,15 @@ extension HTTPExchange {
 
   /// Why the challenge of a 401 was not answered, if it is for what it asks; empty otherwise.
   func unansweredChallenge(_ opened: Opened) -> String {
-    guard opened.status == 401, isAtHome,
-      case .challenged(let credentials) = request.authentication?.kind,
-      let problem = credentials.problem(
-        Challenge.read(opened.response.headers["www-authenticate"]))
-    else { return "" }
-    return "; the server asks for \(problem)"
+    guard opened.status == 401, isAtHome else { return "" }
+    switch request.authentication?.kind {
+    case .challenged(let credentials):
+      let fields = opened.response.headers["www-authenticate"]
+      return credentials.problem(Challenge.read(fields)).map { "; the server asks for \($0)" } ?? ""
+    case .bearer(let tokens):
+      return tokens.pause(insteadOf: token, for: opened.address.origin).map { "; \($0)" } ?? ""
+    case nil, .basic: return ""
+    }
   }
 }
 

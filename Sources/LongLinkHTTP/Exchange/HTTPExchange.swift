@@ -110,7 +110,7 @@ final class HTTPExchange {
           hasProbed = true
           continue
         }
-        noteNextNonce(opened)
+        noteAccepted(opened)
         try checkEncoding(opened)
         return opened
       case 304 where extraFields["If-None-Match"] != nil: return opened
@@ -187,13 +187,12 @@ final class HTTPExchange {
   /// The error of a response, with the beginning of its body.
   func rejection(_ opened: Opened, _ detail: String) async -> LongLinkError {
     let body = await errorBody(opened)
-    let after = opened.response.headers.first(name: "retry-after").flatMap { UInt32($0) }
     // What stands between here and the server answers these; the server may be at work.
     let isOfServer = ![408, 502, 503, 504].contains(opened.status)
     let text = body.isEmpty ? detail : "\(detail): \(PeerText(utf8: body))"
     return purpose.failure(
       .rejected, delivery: isOfServer ? .answered : .sent, text, response: opened.status,
-      body: body, retryAfter: after.map { .seconds(min($0, 4_233_600)) })
+      body: body, retryAfter: opened.response.headers.retryAfter)
   }
 
   /// The beginning of a body that nobody waits for. The rest is dropped, with its connection.
@@ -218,12 +217,18 @@ final class HTTPExchange {
     return bytes
   }
 
-  private func noteNextNonce(_ opened: Opened) {
-    guard isAtHome, case .challenged(let credentials) = request.authentication?.kind,
-      let info = opened.response.headers.first(name: "authentication-info"),
-      let nonce = Challenge.read(["digest \(info)"]).first?.parameters["nextnonce"]
-    else { return }
-    credentials.renew(nonce, of: opened.address.origin)
+  /// The server has accepted the credentials, and may say how it wants the next ones.
+  private func noteAccepted(_ opened: Opened) {
+    guard isAtHome else { return }
+    switch request.authentication?.kind {
+    case .bearer(let tokens): tokens.accepted(by: opened.address.origin)
+    case .challenged(let credentials):
+      guard let info = opened.response.headers.first(name: "authentication-info"),
+        let nonce = Challenge.read(["digest \(info)"]).first?.parameters["nextnonce"]
+      else { return }
+      credentials.renew(nonce, of: opened.address.origin)
+    case nil, .basic: break
+    }
   }
 
   /// Throws for an encoding that was not asked for, which nobody could read.
@@ -235,6 +240,13 @@ final class HTTPExchange {
     throw purpose.failure(
       .protocolViolation, delivery: .sent,
       "the body has the encoding \(PeerText(encoding)), which was not asked for")
+  }
+}
+
+extension HTTPHeaders {
+  /// How many seconds the sender asks to wait, at most 49 days; nil if it names none, or a date.
+  var retryAfter: Duration? {
+    first(name: "retry-after").flatMap { UInt32($0) }.map { .seconds(Swift.min($0, 4_233_600)) }
   }
 }
 

@@ -124,6 +124,8 @@ enum HTTPFailure: Error, Hashable {
   case inflated(Int)
   /// The compressed body lacks its end.
   case truncated
+  /// The server has opened so many connections in a row, and let no request begin on them.
+  case unusable(Int)
 }
 
 /// The flights that have not reached a connection, by number.

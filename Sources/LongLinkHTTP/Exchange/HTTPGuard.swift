@@ -44,6 +44,8 @@ final class HTTPGuard: ChannelDuplexHandler {
   /// Whether the response has ended, and the request has not.
   private var hasResponseEnded = false
   private var isReadPending = false
+  /// When the last read ended.
+  private var readEnded = NIODeadline.distantPast
   private var body: ResponseBytes.Source?
   /// Whether the reader of the body has enough for now.
   private var isPaused = false
@@ -148,15 +150,20 @@ final class HTTPGuard: ChannelDuplexHandler {
     }
     if !isReadPending {
       isReadPending = true
-      // The time in which nobody reads the body does not count. A head that comes byte by byte
-      // is read again and again, and has to be there in time all the same.
-      if status != nil { touch(context) }
+      // The time in which nobody reads the body does not count. What it was silent for before
+      // does: a head, and what is in a body without being its content, may come byte by byte, and
+      // is read again and again.
+      if status != nil {
+        let now = context.eventLoop.now
+        setActive(now - max(readEnded - active, .zero), context)
+      }
     }
     context.read()
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
     isReadPending = false
+    readEnded = context.eventLoop.now
     context.fireChannelReadComplete()
   }
 
@@ -177,6 +184,8 @@ final class HTTPGuard: ChannelDuplexHandler {
         beginBody(context)
       }
     case .body(let bytes):
+      // A frame of HTTP/2 may have none, and is no sign of life then.
+      guard bytes.readableBytes > 0 else { return }
       touch(context)
       if let body {
         if body.yield(bytes) == .stopProducing { isPaused = true }
@@ -270,7 +279,11 @@ final class HTTPGuard: ChannelDuplexHandler {
   }
 
   private func touch(_ context: ChannelHandlerContext) {
-    active = context.eventLoop.now
+    setActive(context.eventLoop.now, context)
+  }
+
+  private func setActive(_ time: NIODeadline, _ context: ChannelHandlerContext) {
+    active = time
     schedule(at: active + idle, context)
   }
 

@@ -25,8 +25,11 @@ extension HTTPConfiguration {
     configuration.http1_1ConnectionDebugInitializer = { channel in
       HTTPGuard.install(on: channel, over: .http1, flights, idle: idle)
     }
+    let unused = UnusedConnections(limit: 2 * connectionsPerServer + 8)
+    configuration.http2ConnectionDebugInitializer = { channel in unused.opened(channel) }
     configuration.http2StreamChannelDebugInitializer = { channel in
-      HTTPGuard.install(on: channel, over: .http2, flights, idle: idle)
+      unused.isUsed(channel.parent)
+      return HTTPGuard.install(on: channel, over: .http2, flights, idle: idle)
     }
     return configuration
   }

@@ -132,7 +132,9 @@ final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
       return task.eventLoop.makeSucceededVoidFuture()
     }
     state.value.writer = nil
-    fail(ShortLinkFailure.badAnswer, objection)
+    bridge.fail(
+      SocketError(operation: "POST", errno: ShortLinkFailure.badAnswer), text: objection,
+      retryAfter: head.headers.retryAfter?.clampedNanoseconds)
     return task.eventLoop.makeFailedFuture(HTTPClientError.cancelled)
   }
 

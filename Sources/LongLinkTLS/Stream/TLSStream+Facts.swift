@@ -10,6 +10,7 @@ extension TLSStream {
   var localAddress: SocketAddress? { below.localAddress }
   var peerAddress: SocketAddress? { below.peerAddress }
   var failureText: String? { below.failureText }
+  var retryAfter: Int64? { below.retryAfter }
   var isHandshaking: Bool { phase == .handshaking }
 
   /// Made anew at each call, because most streams are asked once at most.

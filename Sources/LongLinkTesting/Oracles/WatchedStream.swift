@@ -74,6 +74,7 @@ final class WatchedStream: ByteStream {
   var localAddress: SocketAddress? { secured.localAddress }
   var peerAddress: SocketAddress? { secured.peerAddress }
   var failureText: String? { secured.failureText }
+  var retryAfter: Int64? { secured.retryAfter }
   var security: StreamSecurity? { secured.security }
   var securityFailure: SecurityFailure? { secured.securityFailure }
   var isHandshaking: Bool { secured.isHandshaking }

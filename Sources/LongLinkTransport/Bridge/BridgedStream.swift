@@ -199,6 +199,8 @@ package final class BridgedStream: ByteStream, TurnHandler {
 
   package var failureText: String? { bridge.state.withLock(of: bridge) { $0.failureText } }
 
+  package var retryAfter: Int64? { bridge.state.withLock(of: bridge) { $0.retryAfter } }
+
   package var securityFailure: SecurityFailure? {
     bridge.state.withLock(of: bridge) { $0.securityFailure }
   }

@@ -27,6 +27,7 @@ package final class StreamBridge: Sendable {
     var hasInputEnded = false
     var failure: SocketError?
     var failureText: String?
+    var retryAfter: Int64?
     var securityFailure: SecurityFailure?
     /// Whether `deliver` has returned false, and `inputHasRoom` is due.
     var isCarrierPaused = false
@@ -96,15 +97,18 @@ package final class StreamBridge: Sendable {
   }
 
   /// Breaks the stream: reading throws `error` after the delivered bytes, and writing at once.
-  /// The first failure counts. `text` says more of it than an error number can, for people, and
-  /// `security` is set if the carrier's own security has failed.
+  /// The first failure counts. `text` says more of it than an error number can, for people,
+  /// `retryAfter` is the wait that the peer asked for, in nanoseconds, and `security` is set if the
+  /// carrier's own security has failed.
   package func fail(
-    _ error: SocketError, text: String? = nil, security: SecurityFailure? = nil
+    _ error: SocketError, text: String? = nil, retryAfter: Int64? = nil,
+    security: SecurityFailure? = nil
   ) {
     change { state in
       guard state.failure == nil else { return false }
       state.failure = error
       state.failureText = text
+      state.retryAfter = retryAfter
       state.securityFailure = security
       state.dropOutput()
       return true

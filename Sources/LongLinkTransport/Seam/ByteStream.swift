@@ -77,6 +77,9 @@ package protocol ByteStream: AnyObject {
   /// What the stream knows of its failure or end that an error number cannot say, for people, such
   /// as a status of HTTP; nil for nothing.
   var failureText: String? { get }
+  /// How long the peer, or what answered in its place, asked this side to wait before the next
+  /// attempt, in nanoseconds; nil if it did not.
+  var retryAfter: Int64? { get }
   /// Who the peer is and how the stream is secured; nil before that is known, and for a plain
   /// stream.
   var security: StreamSecurity? { get }
@@ -111,6 +114,7 @@ package protocol ByteStream: AnyObject {
 
 extension ByteStream {
   package var failureText: String? { nil }
+  package var retryAfter: Int64? { nil }
   package var security: StreamSecurity? { nil }
   package var securityFailure: SecurityFailure? { nil }
   package var isHandshaking: Bool { false }

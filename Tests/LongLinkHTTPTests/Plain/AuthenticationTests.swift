@@ -270,9 +270,9 @@ extension HTTPTests {
         try await until { mayEnd.withLock { $0 } }
         return "t"
       }
-      let first = Task { try await tokens.token(insteadOf: nil) }
+      let first = Task { try await tokens.token(insteadOf: nil, for: "https://a") }
       try await until { begun.withLock { $0 } == 1 }
-      let second = Task { try await tokens.token(insteadOf: nil) }
+      let second = Task { try await tokens.token(insteadOf: nil, for: "https://a") }
       first.cancel()
       await #expect(throws: CancellationError.self) { try await first.value }
       mayEnd.withLock { $0 = true }

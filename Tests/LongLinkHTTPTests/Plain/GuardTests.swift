@@ -92,6 +92,47 @@ extension HTTPTests {
       #expect(drip(drop, into: channel) == 10 && flight.failure == .silence)
     }
 
+    @Test(arguments: ["1;x", "0\r\nX: "])
+    func `what is in a body and is none of its content is silence`(beginning: String) throws {
+      let (channel, flight) = try sent()
+      try channel.writeInbound(
+        ByteBuffer(string: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(beginning)"))
+      channel.read()
+      #expect(drip("x", into: channel) == 10 && flight.failure == .silence)
+    }
+
+    @Test func `so is a part of a body without a byte`() throws {
+      let (channel, flight) = try sent()
+      try channel.writeInbound(
+        ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"))
+      channel.read()
+      let decoder = try channel.pipeline.syncOperations.context(
+        handlerType: ByteToMessageHandler<HTTPResponseDecoder>.self)
+      for _ in 0..<10 {
+        #expect(channel.isActive)
+        decoder.fireChannelRead(NIOAny(HTTPClientResponsePart.body(ByteBuffer())))
+        decoder.fireChannelReadComplete()
+        channel.read()
+        channel.embeddedEventLoop.advanceTime(by: .milliseconds(100))
+      }
+      #expect(!channel.isActive && flight.failure == .silence)
+    }
+
+    @Test func `the time before a pause of the reader counts, and the pause does not`() throws {
+      let (channel, flight) = try sent()
+      let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+      try channel.writeInbound(ByteBuffer(string: head))
+      channel.read()
+      channel.embeddedEventLoop.advanceTime(by: .milliseconds(600))
+      try channel.writeInbound(ByteBuffer(string: "1;x"))
+      channel.embeddedEventLoop.advanceTime(by: .minutes(10))
+      channel.read()
+      channel.embeddedEventLoop.advanceTime(by: .milliseconds(300))
+      #expect(channel.isActive && flight.failure == nil)
+      channel.embeddedEventLoop.advanceTime(by: .milliseconds(100))
+      #expect(!channel.isActive && flight.failure == .silence)
+    }
+
     @Test func `a body that drips ends by the deadline`() throws {
       let (channel, flight) = try sent(deadline: .uptimeNanoseconds(3_000_000_000))
       try channel.writeInbound(

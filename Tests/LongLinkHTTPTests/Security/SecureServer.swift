@@ -42,9 +42,12 @@ enum SecureServer {
   }
 
   /// Runs a body with the port of a server. With `clients`, it requires certificates of theirs.
+  /// `makeHandler` makes what answers each connection instead, over one of the `protocols`.
   static func run<Value>(
     _ pair: CertificatePair = certificate(), clients: CertificatePair? = nil,
-    most: TLSVersion? = nil, _ body: (Int) async throws -> Value
+    most: TLSVersion? = nil, protocols: [String] = [],
+    makeHandler: @escaping @Sendable () -> any ChannelHandler = { Answering() },
+    _ body: (Int) async throws -> Value
   ) async throws -> Value {
     var configuration = TLSConfiguration.makeServerConfiguration(
       certificateChain: try NIOSSLCertificate.fromPEMBytes(pair.certificate).map {
@@ -52,6 +55,7 @@ enum SecureServer {
       },
       privateKey: .privateKey(try NIOSSLPrivateKey(bytes: pair.key, format: .pem)))
     configuration.maximumTLSVersion = most
+    configuration.applicationProtocols = protocols
     if let clients {
       configuration.certificateVerification = .noHostnameVerification
       configuration.trustRoots = .certificates(
@@ -63,7 +67,7 @@ enum SecureServer {
         channel.eventLoop.makeCompletedFuture {
           let pipeline = channel.pipeline.syncOperations
           try pipeline.addHandler(NIOSSLServerHandler(context: context))
-          try pipeline.addHandler(Answering())
+          try pipeline.addHandler(makeHandler())
         }
       }
       .bind(host: "127.0.0.1", port: 0).get()

@@ -76,6 +76,12 @@ extension HTTPTests {
       }
     }
 
+    @Test func `the wait that a gateway or proxy asks for is in the error`() async throws {
+      let (error, _) = try await failure(
+        answering: "HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n")
+      #expect(error?.delivery == .sent && error?.retryAfter == .seconds(7))
+    }
+
     @Test func `a body of garbage in a good answer is a violation, and was sent`() async throws {
       let head = "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.longlink\r\n"
       let (error, posts) = try await failure(

@@ -13,6 +13,8 @@ final class CuttingOpener: ShortLinkOpener {
     case reading(Int)
     /// The answer ends, as if in good order, behind so many bytes.
     case ending(Int)
+    /// Reading fails at once, with the request to wait so long.
+    case refusing(Duration)
   }
 
   let name: String
@@ -47,6 +49,9 @@ private final class CutStream: ByteStream {
   var localAddress: SocketAddress? { base.localAddress }
   var peerAddress: SocketAddress? { base.peerAddress }
   var failureText: String? { "cut by the test" }
+  var retryAfter: Int64? {
+    if case .refusing(let wait) = cut { wait.clampedNanoseconds } else { nil }
+  }
   var unacknowledgedBytes: Int { base.unacknowledgedBytes }
   var hasUnreadBytes: Bool { base.hasUnreadBytes }
 
@@ -57,6 +62,7 @@ private final class CutStream: ByteStream {
   func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome {
     switch cut {
     case .writing: return try base.read(into: &buffer)
+    case .refusing: throw SocketError(operation: "read", errno: 104)
     case .reading(let limit):
       guard read < limit else { throw SocketError(operation: "read", errno: 104) }
       return try readOne(into: &buffer)
