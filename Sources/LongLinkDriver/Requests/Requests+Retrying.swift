@@ -136,7 +136,7 @@ extension Requests {
         return false
       }
       guard time != nil else {
-        objection = "the deadline is before the time of the retry"
+        objection = "not retried: the deadline is before the time of the retry"
         return false
       }
       guard retryTokens.lost() else {
