@@ -9,8 +9,8 @@ extension LinkMachine {
   static let shortDrainsFollowed = 8
 
   /// How long a link without a response must last to be proven, in nanoseconds, even if its server
-  /// states a shorter heartbeat interval. Otherwise the server could have the client reconnect again
-  /// and again without a growing delay.
+  /// states a shorter heartbeat interval. Otherwise the server could make the client reconnect
+  /// again and again without a growing delay.
   package static let leastProof: Int64 = 10_000_000_000
 
   /// Notes that bytes of the server have arrived since the link was established. If it has lasted
