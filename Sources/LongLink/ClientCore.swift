@@ -191,7 +191,6 @@ extension ClientCore: TimerHandler {
     case .proven(let attempt):
       connection(attempt)?.hasWorked = true
       notifyObserver(.worked(attempt))
-      watchers.connectionProven()
     case .roundFailed: roundFailed()
     case .wait(let wait):
       notifyObserver(

@@ -7,8 +7,6 @@ package import LongLinkDriver
 package protocol ClientWatcher: AnyObject {
   /// The connection's state has changed.
   func connectionChanged(to state: ConnectionState)
-  /// The connection has proved itself; see `ReconnectPolicy`.
-  func connectionProven()
   /// Requests now go to other servers.
   func serversSwitched()
   /// A push has come; returns whether the watcher used it.

@@ -19,10 +19,6 @@ struct ClientWatchers {
     for entry in entries { entry.watcher?.connectionChanged(to: state) }
   }
 
-  func connectionProven() {
-    for entry in entries { entry.watcher?.connectionProven() }
-  }
-
   func serversSwitched() {
     for entry in entries { entry.watcher?.serversSwitched() }
   }

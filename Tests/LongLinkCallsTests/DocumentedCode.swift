@@ -177,12 +177,23 @@ private enum DocumentedCode {
   }
 
   static func polling(
-    _ api: CallClient, askOverHTTP: @escaping @Sendable (Int) async -> Void
-  ) throws {
-    let fallback = try api.whileDown(PollingPolicy(after: .seconds(30))) { round in
-      await askOverHTTP(round.number)
+    _ client: LongLinkClient, askOverHTTP: @escaping @Sendable () async -> Void
+  ) async {
+    var polling: Task<Void, any Error>?
+    for await state in client.states() {
+      if state.isConnected {
+        polling?.cancel()
+        polling = nil
+      } else if polling == nil {
+        polling = Task {
+          while true {
+            try await Task.sleep(for: .seconds(60))
+            await askOverHTTP()
+          }
+        }
+      }
     }
-    fallback.stop()
+    polling?.cancel()
   }
 }
 

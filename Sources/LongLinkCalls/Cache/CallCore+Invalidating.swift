@@ -68,10 +68,6 @@ extension CallCore: ClientWatcher {
     invalidateAll()
   }
 
-  func connectionProven() {
-    for poller in pollers { poller.connectionProven() }
-  }
-
   func connectionChanged(to state: ConnectionState) {
     if wasConnected, !state.isMigrating {
       // A push may have been lost with the old connection.
@@ -82,9 +78,7 @@ extension CallCore: ClientWatcher {
       cache.removeDependent()
     }
     wasConnected = state.isConnected
-    for poller in pollers { poller.connectionChanged(to: state) }
     if state == .closed {
-      pollers = []
       closeCarried()
       cache.removeAll()
       events.close()

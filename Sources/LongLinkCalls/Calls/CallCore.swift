@@ -28,7 +28,6 @@ final class CallCore {
   var linkGeneration: UInt64 = 0
   var wholeGeneration: UInt64 = 0
   var wasConnected = false
-  var pollers: [PollingCore] = []
 
   /// The invalidation counts when an exchange began; its response is current while they are equal.
   struct Generation: Equatable {
