@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the checks that `make test` leaves out, two at a time, each to its end even if another fails. Prints
+# Runs the checks that `make test` leaves out, three at a time, each to its end even if another fails. Prints
 # a line for each, and for each that fails what failed and where its whole output is.
 #
 #   Scripts/check.sh              all steps
 #   Scripts/check.sh STEP...      these steps, one after the other
 #   Scripts/check.sh --list       the names of the steps
 #
-# JOBS (2) is how many run at once.
+# JOBS (3) is how many run at once.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -94,7 +94,7 @@ else
   set -- $(jobs)
   for step in "$@"; do rm -f "$logs/$step.log" "$logs/$step.passed"; done
   # Each line is one job.
-  jobs | xargs -P "${JOBS:-2}" -I{} sh -c 'exec Scripts/check.sh --job {}'
+  jobs | xargs -P "${JOBS:-3}" -I{} sh -c 'exec Scripts/check.sh --job {}'
 fi
 # Each step has to say that it has passed, or one that never ran would be taken for one.
 for step in "$@"; do [ -e "$logs/$step.passed" ] || exit 1; done

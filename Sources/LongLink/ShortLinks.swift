@@ -72,9 +72,6 @@ final class ShortConnection {
   /// The position in the link's stream at which its request begins; nil before it has one.
   private var begin: UInt64?
   private var sentAt = LinkInstant.distantFuture
-  /// Whether its request was lost before. A silence shows nothing new then: one request that a
-  /// proxy does not let through would be taken for many.
-  private var isRepeat = false
   /// Whether the server has said something of the exchange, or has turned it away.
   private var hasAnswered = false
 
@@ -92,29 +89,27 @@ final class ShortConnection {
     shortLinks.machine.opened(link.id)
     let position = link.bytesWritten + UInt64(link.bytesUnwritten)
     // While the long link is there, it takes the requests.
-    guard !core.requests.hasLink, let past = core.requests.carry(over: link) else {
+    guard !core.requests.hasLink, core.requests.carry(over: link) else {
       link.close(.left)
       return
     }
     begin = position
-    isRepeat = past == .sent
     sentAt = core.loop.now
     shortLinks.count(way) { $0.requests += 1 }
     core.publishState()
   }
 
   private func outcome(_ reason: CloseReason) -> WayMachine.Outcome {
-    if hasAnswered { return .worked }
+    if hasAnswered || link.counters.creditsReceived > 0 { return .worked }
     let isWritten = begin.map { link.bytesWritten > $0 } ?? false
     if reason == .left || reason == .closedHere {
       // Given up. The handler may be slow where the greeting has come; without one, it shows
       // something only if the server had all the time that a connect has.
       let bound = sentAt + core.configuration.connectTimeout.clampedNanoseconds
-      let isSilent =
-        reason == .closedHere && !isRepeat && link.counters.framesReceived == 0
+      let isSilent = reason == .closedHere && link.counters.framesReceived == 0
       return isWritten && isSilent && core.loop.now >= bound ? .silent : .unused
     }
-    return !isWritten ? .failed : isRepeat ? .unused : .silent
+    return isWritten ? .silent : .failed
   }
 }
 

@@ -37,12 +37,31 @@ struct Sweep {
   }
 }
 
+/// The sweeps of a loop. Drains go before broadcasts, and each goes before those that came later.
+struct Sweeps {
+  struct Line {
+    private var waiting = Queue<Sweep>()
+    /// The one that has begun and is not over.
+    var begun: Sweep?
+
+    var isEmpty: Bool { begun == nil && waiting.isEmpty }
+
+    mutating func append(_ sweep: Sweep) { waiting.append(sweep) }
+    mutating func popFirst() -> Sweep? { begun.take() ?? waiting.popFirst() }
+  }
+
+  var drains = Line()
+  var broadcasts = Line()
+  /// Whether a slice is being visited, or the next one follows at the end of the turn.
+  var isRunning = false
+}
+
 extension ServerLane: TurnHandler {
   /// Sends a broadcast to every connection that is there when it begins, after the broadcasts that
   /// came before.
   func broadcast(_ broadcast: Broadcast, _ waiter: Waiter<BroadcastReport>) {
-    sweeps.append(Sweep(work: .broadcast(broadcast, waiter)))
-    if sweeps.count == 1 { sweepOn() }
+    sweeps.broadcasts.append(Sweep(work: .broadcast(broadcast, waiter)))
+    if !sweeps.isRunning { sweepOn() }
   }
 
   /// Drains connections, before broadcasts go on, and calls `completion` when each was told.
@@ -50,27 +69,26 @@ extension ServerLane: TurnHandler {
     _ ids: [UInt64], until end: LinkInstant, _ notice: DrainNotice,
     then completion: @escaping () -> Void
   ) {
-    sweeps.insert(Sweep(work: .drain(notice, until: end, then: completion), rest: ids[...]), at: 0)
-    if sweeps.count == 1 { sweepOn() }
+    sweeps.drains.append(Sweep(work: .drain(notice, until: end, then: completion), rest: ids[...]))
+    if !sweeps.isRunning { sweepOn() }
   }
 
   func turnEnds(token: UInt64) { sweepOn() }
 
   private func sweepOn() {
-    var sweep = sweeps[0]
+    let line = sweeps.drains.isEmpty ? \Sweeps.broadcasts : \Sweeps.drains
+    guard var sweep = sweeps[keyPath: line].popFirst() else { return }
+    // A hook that is called when a connection ends may add others.
+    sweeps.isRunning = true
     let rest = sweep.rest ?? connections.keys.sorted()[...]
     for id in rest.prefix(Sweep.slice) {
       if let connection = connections[id] { sweep.visit(connection) }
     }
     sweep.rest = rest.dropFirst(Sweep.slice)
-    if rest.count > Sweep.slice {
-      sweeps[0] = sweep
-    } else {
-      sweeps.removeFirst()
-      sweep.ends()
-    }
+    if rest.count > Sweep.slice { sweeps[keyPath: line].begun = sweep } else { sweep.ends() }
     // One that begins now waits for the next turn, too: each turn has one slice.
-    if !sweeps.isEmpty { loop.atEndOfTurn(self, token: 0) }
+    sweeps.isRunning = !sweeps.drains.isEmpty || !sweeps.broadcasts.isEmpty
+    if sweeps.isRunning { loop.atEndOfTurn(self, token: 0) }
   }
 
   /// The connections for which a condition holds, in the order in which they were accepted.

@@ -34,8 +34,7 @@ final class ServerLane {
   /// The end of the drain and its notice, once it has begun: new connections are closed at once.
   private var draining: (until: LinkInstant, notice: DrainNotice)?
   private var onDrained: (@Sendable () -> Void)?
-  /// What is being done to many connections, the first of which goes on in each turn.
-  var sweeps: [Sweep] = []
+  var sweeps = Sweeps()
 
   init(
     loop: EventLoop, _ configuration: ServerConfiguration, _ settings: ConnectionSettings,

@@ -140,7 +140,6 @@ import Testing
     (
       "unowned(unsafe)",
       [
-        "LongLinkCore/Messages/DecodingMemory.swift": 1,
         "LongLinkDriver/Requests/RequestPort.swift": 1,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
       ]

@@ -104,4 +104,39 @@ import Testing
       await received.reached(20)
     }
   }
+
+  @Test func `a hook that a broadcast calls may end other connections`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let ended = Tally<Int>()
+      let names = ["slow", "quick", "other"]
+      let server = try await stage.serve { server in
+        server.routeBasics()
+        server.onDisconnect { [weak server] peer in
+          guard peer.principal?.name == "slow" else { return }
+          // It begins within the broadcast, not after it.
+          Task.immediate { ended.add(await server?.endConnections(of: "quick") ?? 0) }
+        }
+      } configure: {
+        $0.waterMarks = WaterMarks(high: 100_000, low: 40_000)
+        $0.authenticate = { try AuthenticationTests.byKey($0) }
+      }
+      var clients: [LongLinkClient] = []
+      for name in names {
+        let client = try stage.client(of: server) { $0.credential = { Array("key-\(name)".utf8) } }
+        try await client.connect()
+        clients.append(client)
+      }
+      simulation.network.links[0].silence(.toClient)
+      let slow = try #require(await server.peers().first { $0.principal?.name == "slow" })
+      while await server.counters().bytesUnwritten < 100_000 {
+        try await slow.push(7, [UInt8](repeating: 1, count: 10_000))
+        try await simulation.sleep(for: .milliseconds(1))
+      }
+      let report = try await server.broadcast(8, [1], toSlow: .drop)
+      #expect(report.dropped == 1 && report.queued == 2, "\(report)")
+      await ended.reached(1)
+      #expect(ended.elements == [1])
+      #expect(try await server.broadcast(8, [2]).queued >= 1)
+    }
+  }
 }

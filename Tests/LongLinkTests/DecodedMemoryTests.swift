@@ -195,6 +195,33 @@ import Testing
     }
   }
 
+  /// A body whose decoder leaves another memory in the place of the one that it was given.
+  private struct Swapping: BodyDecodable, Sendable {
+    init(decoding body: RawSpan) throws(BodyError) {}
+    init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError) {
+      try memory.take(100_000)
+      var other = DecodingMemory(for: Self.self)
+      try other.take(50_000)
+      swap(&memory, &other)
+    }
+  }
+
+  @Test func `a decoder that swaps its memory gives back what it has taken, and no more`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve { server in
+        server.routeBasics()
+        server.route(RPCMethod<Swapping, EmptyBody>(9)) { _, _ in EmptyBody() }
+      }
+      let client = try stage.client(of: server)
+      _ = try await client.request(.echo, [1])
+      let held = await server.counters().bytesHeld
+      for _ in 0..<3 { _ = try await client.request(9, [1]) }
+      #expect(await server.counters().bytesHeld == held)
+    }
+  }
+
   /// A body whose decoder cannot be asked what it takes.
   private struct Estimated: BodyDecodable, Sendable {
     init(decoding body: RawSpan) throws(BodyError) {}

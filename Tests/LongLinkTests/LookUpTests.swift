@@ -13,7 +13,7 @@ import Testing
   @Test(arguments: [true, false])
   func `the look-up of a round that has ended is withdrawn`(timesOut: Bool) async throws {
     let (begun, gate) = (Tally<String>(), DispatchSemaphore(value: 0))
-    let resolver = Resolver(mostThreads: 1) { host, _ in
+    let resolver = Resolver(mostThreads: 1) { host in
       begun.add(host)
       gate.wait()
       return .success([])

@@ -23,7 +23,7 @@ private typealias Outcome = Result<[SocketAddress], ResolveError>
 
   @Test(arguments: ["127.0.0.1", "::1", "[2001:db8::1]"])
   func `a literal is answered without a look-up`(host: String) async throws {
-    let resolver = Resolver(mostThreads: 1) { _, _ in fatalError("it was looked up") }
+    let resolver = Resolver(mostThreads: 1) { _ in fatalError("it was looked up") }
     let driver = KernelDriver(poller: try PollerKind.systemDefault.make(), resolver: resolver)
     let loop = EventLoop(driver: driver, name: "literals")
     try loop.start()
@@ -56,7 +56,7 @@ private typealias Outcome = Result<[SocketAddress], ResolveError>
     let gate = DispatchSemaphore(value: 0)
     let running = Shared(0)
     let most = Shared(0)
-    let resolver = Resolver(mostThreads: 2) { _, _ in
+    let resolver = Resolver(mostThreads: 2) { _ in
       running.update { running in
         running += 1
         most.update { $0 = max($0, running) }
@@ -84,7 +84,7 @@ private typealias Outcome = Result<[SocketAddress], ResolveError>
 
   @Test func `nothing is answered once the loop was shut down`() async throws {
     let gate = DispatchSemaphore(value: 0)
-    let resolver = Resolver(mostThreads: 1) { _, _ in
+    let resolver = Resolver(mostThreads: 1) { _ in
       gate.wait()
       return .success([])
     }

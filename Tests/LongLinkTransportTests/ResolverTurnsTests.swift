@@ -47,7 +47,7 @@ import Musl
   private let owners = (0..<3).map { _ in LookUpOwner() }
 
   private func make(threads: Int, mostWaiting: Int = 1_024) -> Resolver {
-    Resolver(mostThreads: threads, mostWaiting: mostWaiting) { [names] host, _ in
+    Resolver(mostThreads: threads, mostWaiting: mostWaiting) { [names] host in
       names.lookUp(host)
     }
   }
@@ -76,6 +76,41 @@ import Musl
     names.release(5)
     await names.wait(forAnswered: ["0: dead3", "1: dead4", "1: dead5", "2: there"])
     #expect(resolver.waiting == 0)
+  }
+
+  @Test
+  func `where threads are free, those that hang after an owner left them hold up none of its own`()
+    async
+  {
+    let resolver = make(threads: 16)
+    for host in ["dead1", "dead2", "dead3"] {
+      ask(host, resolver, for: 0)
+      resolver.withdraw(owners[0])
+    }
+    // The network has changed, and this one can be looked up.
+    ask("there", resolver, for: 0)
+    await names.wait(forAnswered: ["0: there"])
+    names.release(3)
+  }
+
+  @Test func `equal names with different ports share a look-up`() async throws {
+    let address = SocketAddress.ipv4(127, 0, 0, 1, port: 0)
+    let (begun, found) = (Shared(0), Shared([SocketAddress]()))
+    let gate = DispatchSemaphore(value: 0)
+    let resolver = Resolver(mostThreads: 2) { _ in
+      begun.update { $0 += 1 }
+      gate.wait()
+      return .success([address])
+    }
+    for port: UInt16 in [1, 2] {
+      resolver.resolve(host: "name", port: port, for: owners[0]) { result in
+        found.update { $0 += (try? result.get()) ?? [] }
+      }
+    }
+    gate.signal()
+    while found.value.count < 2, !Task.isCancelled { await Task.yield() }
+    #expect(begun.value == 1)
+    #expect(found.value == [address.with(port: 1), address.with(port: 2)])
   }
 
   @Test func `a query that is withdrawn while it waits never runs`() async {

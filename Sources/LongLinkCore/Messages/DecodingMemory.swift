@@ -12,8 +12,7 @@ public struct DecodingMemory: ~Copyable {
   package private(set) var counted = 0
   private let type: any BodyDecodable.Type
   private let size: Int
-  // Retaining it would cost as much as decoding a small body does.
-  unowned(unsafe) private let account: (any DecodingAccount)?
+  private let account: (any DecodingAccount)?
 
   /// What a request may take uncounted: it is part of what each request counts as anyway.
   package static let free = 2_048
@@ -25,15 +24,13 @@ public struct DecodingMemory: ~Copyable {
     self.init(for: type, account: nil)
   }
 
-  /// Makes the memory for one body of a type, which itself counts `size` bytes already. The account
-  /// must outlive it.
+  /// Makes the memory for one body of a type, which itself counts `size` bytes already.
   package init(
     for type: (some BodyDecodable).Type, account: (any DecodingAccount)?, besides size: Int = 0
   ) {
     self.type = type
     self.size = size
-    // The caller keeps it alive, and this cannot be copied to where it lives longer.
-    unsafe self.account = account
+    self.account = account
     left = min(DecodingMemory.free, type.decodingMemoryLimit)
   }
 
@@ -51,7 +48,7 @@ public struct DecodingMemory: ~Copyable {
   mutating func allowance(after rest: Int) throws(BodyError) -> Int {
     guard rest < 0 else { return rest }
     // What can never be had is too large; a later retry would not help.
-    let limit = min(type.decodingMemoryLimit, unsafe account?.most(besides: size) ?? .max)
+    let limit = min(type.decodingMemoryLimit, account?.most(besides: size) ?? .max)
     let most = limit - min(DecodingMemory.free, limit) - counted
     guard -rest <= most else {
       let isOfType = limit == type.decodingMemoryLimit
@@ -59,7 +56,7 @@ public struct DecodingMemory: ~Copyable {
       throw BodyError(.tooLarge, detail: "decoding takes more than \(limit) bytes (\(setting))")
     }
     let more = min(most, max(-rest, DecodingMemory.lump))
-    if let account = unsafe account {
+    if let account {
       guard account.take(more, besides: counted) else {
         throw BodyError(.outOfMemory, detail: account.refusal)
       }
@@ -72,15 +69,17 @@ public struct DecodingMemory: ~Copyable {
   @usableFromInline
   package mutating func end(_ allowance: Int) { left = allowance }
 
-  /// Leaves what was taken to the caller, who gives it back, and returns how much that is.
-  package mutating func settle() -> Int {
+  /// Leaves what was taken of an account to the caller, who gives it back, and returns how much
+  /// that is. A decoder may have put another memory in the place of this one.
+  package mutating func settle(with account: any DecodingAccount) -> Int {
+    guard self.account === account else { return 0 }
     let taken = counted - min(left, counted)
     counted -= taken
     return taken
   }
 
   deinit {
-    if counted > 0 { unsafe account?.giveBack(counted) }
+    if counted > 0 { account?.giveBack(counted) }
   }
 }
 

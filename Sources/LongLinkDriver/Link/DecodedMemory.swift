@@ -77,7 +77,9 @@ package final class DecodedLease: Sendable {
     var memory = DecodingMemory(for: type, account: account, besides: bytes.count)
     // Most bodies take no more than is free.
     defer {
-      if memory.counted > 0, let account { lease = DecodedLease(memory.settle(), of: account) }
+      if memory.counted > 0, let account {
+        lease = DecodedLease(memory.settle(with: account), of: account)
+      }
     }
     return try Message(copying: bytes, charging: &memory)
   }

@@ -238,25 +238,21 @@ extension Requests {
   /// The number of waiting requests that could each go to a short link of its own now.
   package var readyCount: Int { table.readyCount }
 
-  /// Sends the most urgent waiting request over a short link, which has to be open. Returns the
-  /// delivery of its earlier attempts, nil if there is no request that the link can carry.
-  package func carry(over link: Link) -> Delivery? {
+  /// Sends the most urgent waiting request over a short link, which has to be open. Returns false
+  /// if there is none that it can carry.
+  package func carry(over link: Link) -> Bool {
     links.append(link)
-    while let next = table.firstWaiting(on: link.id, takesLarge: link.takesLarge)
-      .flatMap({ table.entry($0) }), !goesElsewhere(next, than: link),
-      let isSent = sendNext(over: link)
-    {
-      if isSent { return next.past }
+    while !isNextElsewhere(than: link), let isSent = sendNext(over: link) {
+      if isSent { return true }
     }
     links.removeAll { $0 === link }
-    return nil
+    return false
   }
 
-  /// Whether a request goes elsewhere, because a short link cannot carry it.
-  private func goesElsewhere(
-    _ entry: RequestTable<PendingRequest>.Entry, than link: Link
-  ) -> Bool {
-    guard let channel = entry.payload.channel, channel.terms(on: link).isTwoWay
+  /// Whether the next waiting request goes elsewhere, because a short link cannot carry it.
+  private func isNextElsewhere(than link: Link) -> Bool {
+    guard let id = table.firstWaiting(on: link.id, takesLarge: link.takesLarge),
+      let channel = table.entry(id)?.payload.channel, channel.terms(on: link).isTwoWay
     else { return false }
     return onTwoWay?() ?? false
   }

@@ -169,6 +169,10 @@ public final class HTTPBearerTokens: Sendable {
           state.failures = nil
           // The first token may have been kept from before; the server has not rejected it.
           if rejected != nil {
+            // Servers whose pauses are long over begin anew.
+            if state.renewals.count >= 256 {
+              state.renewals = state.renewals.filter { $0.value.nextAt + .seconds(30) > now }
+            }
             state.renewals[origin, default: Renewals(nextAt: now)].add(at: now)
           }
         case .failure(let error):

@@ -13,6 +13,7 @@ internal import Synchronization
 /// fails, and with it the requests that wait.
 final class UnusedConnections: Sendable {
   private let limit: Int
+  private let mostAddresses = 1_024
   private let counts = Mutex<[NIOCore.SocketAddress: Int]>([:])
 
   /// Allows so many connections to one address in a row. Some may be unused because several were
@@ -37,6 +38,8 @@ final class UnusedConnections: Sendable {
   private func isTooMany(_ address: NIOCore.SocketAddress?) -> Bool {
     guard let address else { return false }
     return counts.withLock(of: self) { counts in
+      // Where addresses are many, each has to be counted only for a while.
+      if counts.count >= mostAddresses { counts.removeAll() }
       let count = counts[address, default: 0]
       counts[address] = count < limit ? count + 1 : nil
       return count >= limit

@@ -16,10 +16,11 @@ internal import Musl
 ///
 /// A look-up of a name whose servers do not answer holds its thread for 10 to 30 s, and nothing can
 /// interrupt it. So that such names do not delay the look-ups of others:
-/// - Owners take turns, as in `Turns`, and an owner has at most two look-ups that run.
+/// - Owners take turns, as in `Turns`, and an owner has at most two look-ups that run; four while
+/// fewer than half of the threads are busy, since those that it has withdrawn still run.
 /// - One thread is kept for owners without one that runs.
-/// - Equal names share a look-up, until an owner withdraws from it: the others that come later may
-/// be on another network.
+/// - Equal names share a look-up, whatever their ports, until an owner withdraws from it: the others
+/// that come later may be on another network.
 /// - What an owner withdraws never runs if it still waits.
 ///
 /// A thread ends when there are no more names that it may look up.
@@ -48,9 +49,7 @@ final class Resolver: Sendable {
     /// Whether further queries may share it.
     var isShared = true
 
-    func hasName(of query: Query) -> Bool {
-      first.host == query.host && first.port == query.port
-    }
+    func hasName(of query: Query) -> Bool { first.host == query.host }
   }
 
   private struct State {
@@ -73,14 +72,13 @@ final class Resolver: Sendable {
 
   private let mostThreads: Int
   private let mostWaiting: Int
-  private let lookUp: @Sendable (String, UInt16) -> Result<[SocketAddress], ResolveError>
+  private let lookUp: @Sendable (String) -> Result<[SocketAddress], ResolveError>
   private let state = Mutex(State())
 
   init(
     mostThreads: Int,
     mostWaiting: Int = 1_024,
-    lookUp: @escaping @Sendable (String, UInt16) -> Result<[SocketAddress], ResolveError> =
-      systemLookUp
+    lookUp: @escaping @Sendable (String) -> Result<[SocketAddress], ResolveError> = systemLookUp
   ) {
     self.mostThreads = mostThreads
     self.mostWaiting = mostWaiting
@@ -130,8 +128,9 @@ final class Resolver: Sendable {
   /// it.
   private func begin(_ state: inout State) -> LookUp? {
     guard state.running.count < mostThreads else { return nil }
-    let isKept = state.running.count == mostThreads - 1
-    guard let first = state.waiting.popFirst(atMost: isKept ? 1 : 2)?.element else { return nil }
+    let busy = state.running.count
+    let most = busy == mostThreads - 1 ? 1 : busy < mostThreads / 2 ? 4 : 2
+    guard let first = state.waiting.popFirst(atMost: most)?.element else { return nil }
     state.lastID += 1
     var lookUp = LookUp(id: state.lastID, first: first, queries: [first])
     state.waiting.removeAll { query in
@@ -143,7 +142,8 @@ final class Resolver: Sendable {
     return lookUp
   }
 
-  /// Runs a look-up on a new thread. It fails if there can be none, and then the next one begins.
+  /// Runs a look-up on a new thread. If there can be none, it waits for one that runs. It fails if
+  /// none does, and then the next one begins.
   private func start(_ lookUp: LookUp?) {
     var next = lookUp
     while let lookUp = next {
@@ -160,15 +160,30 @@ final class Resolver: Sendable {
       )
       guard failure != 0 else { return }
       unsafe start.release()
+      if waits(lookUp) { return }
       let text = SocketError(operation: "start a thread", errno: failure).description
       next = end(
         lookUp, .failure(ResolveError(host: lookUp.first.host, reason: text, code: EAI_SYSTEM)))
     }
   }
 
+  /// Lets the queries of a look-up wait again, if a look-up runs after which they can begin.
+  private func waits(_ lookUp: LookUp) -> Bool {
+    state.withLock(of: self) { state in
+      guard state.running.count > 1,
+        let index = state.running.firstIndex(where: { $0.id == lookUp.id })
+      else { return false }
+      state.waiting.ended(lookUp.first.ownerID)
+      for query in state.running.remove(at: index).queries {
+        state.waiting.append(query, of: query.ownerID)
+      }
+      return true
+    }
+  }
+
   private func run(_ first: LookUp) {
     var next: LookUp? = first
-    while let current = next { next = end(current, lookUp(current.first.host, current.first.port)) }
+    while let current = next { next = end(current, lookUp(current.first.host)) }
   }
 
   /// Answers the queries of a look-up, and begins the next one.
@@ -181,16 +196,15 @@ final class Resolver: Sendable {
       let ended = index.map { state.running.remove(at: $0) }
       return (ended?.queries ?? [], begin(&state))
     }
-    for query in queries { query.completion(result) }
+    for query in queries {
+      query.completion(result.map { $0.map { address in address.with(port: query.port) } })
+    }
     return next
   }
 }
 
 /// Returns the system's addresses of a name, in its order, without duplicates.
-private func systemLookUp(
-  _ host: String,
-  _ port: UInt16
-) -> Result<[SocketAddress], ResolveError> {
+private func systemLookUp(_ host: String) -> Result<[SocketAddress], ResolveError> {
   // The system would stop at a NUL and look up another name.
   guard !host.isEmpty, !host.utf8.contains(0) else {
     return .failure(ResolveError(host: host, reason: "not a name", code: EAI_NONAME))
@@ -219,9 +233,7 @@ private func systemLookUp(
       start: entry.pointee.ai_addr,
       count: Int(entry.pointee.ai_addrlen)
     )
-    if let address = unsafe SocketAddress(native: bytes)?.with(port: port),
-      !addresses.contains(address)
-    {
+    if let address = unsafe SocketAddress(native: bytes), !addresses.contains(address) {
       addresses.append(address)
     }
     unsafe next = entry.pointee.ai_next

@@ -208,8 +208,10 @@ import Testing
     // On one thread, its turns alternate with those of the finish: each comes when the next of the
     // finish waits, which are to begin it, to hash, and to end it.
     let turns = Atomic(0)
+    let hasEnded = Atomic(false)
+    defer { hasEnded.store(true, ordering: .relaxed) }
     threads.start(of: "other", on: client.loop) {
-      while threads.waiting == 0 { sched_yield() }
+      while threads.waiting == 0, !hasEnded.load(ordering: .relaxed) { sched_yield() }
       guard turns.add(1, ordering: .relaxed).newValue == 3 else { return true }
       #expect(upload.factsNow.phase == .finishing)
       if byTakeover {
