@@ -18,8 +18,8 @@ extension LongLinkServer {
   ///
   /// A loop sends it to 256 connections in a turn, and then serves others before it goes on. The
   /// call returns when each connection has had its turn. Broadcasts go one after another: each
-  /// connection gets them in one order, and does not get those whose turn on its loop came before it
-  /// was accepted.
+  /// connection gets them in one order, and does not get those that had their turn on its loop
+  /// before it was accepted.
   ///
   /// `policy` decides whether a connection above its high-water mark is skipped (the default) or
   /// closed. A connection that does not accept a body of this size is skipped. The report counts

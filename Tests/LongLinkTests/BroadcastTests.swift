@@ -122,7 +122,10 @@ import Testing
       }
       var clients: [LongLinkClient] = []
       for name in names {
-        let client = try stage.client(of: server) { $0.credential = { Array("key-\(name)".utf8) } }
+        let client = try stage.client(of: server) {
+          $0.credential = { Array("key-\(name)".utf8) }
+          $0.sendsCredentialUnencrypted = true
+        }
         try await client.connect()
         clients.append(client)
       }

@@ -19,7 +19,7 @@ internal import Musl
 /// - Owners take turns, as in `Turns`, and an owner has at most two look-ups that run; four while
 /// fewer than half of the threads are busy, since those that it has withdrawn still run.
 /// - One thread is kept for owners without one that runs.
-/// - Equal names share a look-up, whatever their ports, until an owner withdraws from it: the others
+/// - Equal names share a look-up, whatever their ports, until an owner withdraws from it: those
 /// that come later may be on another network.
 /// - What an owner withdraws never runs if it still waits.
 ///
