@@ -114,7 +114,9 @@ import Testing
         server.onDisconnect { [weak server] peer in
           guard peer.principal?.name == "slow" else { return }
           // It begins within the broadcast, not after it.
-          Task.immediate { ended.add(await server?.endConnections(of: "quick") ?? 0) }
+          Task.immediate(executorPreference: peer.loop) {
+            ended.add(await server?.endConnections(of: "quick") ?? 0)
+          }
         }
       } configure: {
         $0.waterMarks = WaterMarks(high: 100_000, low: 40_000)
