@@ -48,10 +48,12 @@ import Testing
         stage, calls, end, on: onPool ? .globalPool : .connectionLoop)
       let client = try stage.client(of: server)
       let options = RequestOptions(retry: .never)
-      let tasks = (0..<5).map { _ in
-        client.submit(9, Self.list(100_000), options: options)
+      // One after the other: those that decode at the same time may all be refused.
+      var tasks: [RequestTask] = []
+      for count in 1...5 {
+        tasks.append(client.submit(9, Self.list(100_000), options: options))
+        await calls.reached(min(count, 2))
       }
-      await calls.reached(2)
       var refused: [LongLinkError] = []
       for _ in 0..<3 {
         refused.append(
