@@ -26,7 +26,8 @@ public struct DecodingMemory: ~Copyable {
 
   /// Makes the memory for one body of a type, which itself counts `size` bytes already.
   package init(
-    for type: (some BodyDecodable).Type, account: (any DecodingAccount)?, besides size: Int = 0
+    for type: (some BodyDecodable).Type, account: consuming (any DecodingAccount)?,
+    besides size: Int = 0
   ) {
     self.type = type
     self.size = size
@@ -69,13 +70,13 @@ public struct DecodingMemory: ~Copyable {
   @usableFromInline
   package mutating func end(_ allowance: Int) { left = allowance }
 
-  /// Leaves what was taken of an account to the caller, who gives it back, and returns how much
-  /// that is. A decoder may have put another memory in the place of this one.
-  package mutating func settle(with account: any DecodingAccount) -> Int {
-    guard self.account === account else { return 0 }
+  /// Leaves what was taken of an account to the caller, who gives it back; nil if it is nothing. A
+  /// decoder may have put a memory without an account in the place of this one.
+  package mutating func settle() -> (bytes: Int, account: any DecodingAccount)? {
     let taken = counted - min(left, counted)
+    guard taken > 0, let account else { return nil }
     counted -= taken
-    return taken
+    return (taken, account)
   }
 
   deinit {

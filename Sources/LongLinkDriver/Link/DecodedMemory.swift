@@ -59,27 +59,23 @@ package final class DecodedMemory: DecodingAccount {
 
 /// What a decoded body takes of an account, until this is released, on any thread.
 package final class DecodedLease: Sendable {
-  private let count: Int
-  private let account: DecodedMemory
+  private let taken: (bytes: Int, account: any DecodingAccount)
 
-  private init(_ count: Int, of account: DecodedMemory) {
-    self.count = count
-    self.account = account
+  private init(_ taken: (bytes: Int, account: any DecodingAccount)) {
+    self.taken = taken
   }
 
-  deinit { account.giveBack(count) }
+  deinit { taken.account.giveBack(taken.bytes) }
 
   /// Decodes a body. It counts while `lease` lives, which stays nil for a body that takes little.
   static func decode<Message: BodyDecodable>(
-    _ type: Message.Type, from bytes: [UInt8], in account: DecodedMemory?,
+    _ type: Message.Type, from bytes: [UInt8], in account: consuming DecodedMemory?,
     lease: inout DecodedLease?
   ) throws(BodyError) -> Message {
     var memory = DecodingMemory(for: type, account: account, besides: bytes.count)
     // Most bodies take no more than is free.
     defer {
-      if memory.counted > 0, let account {
-        lease = DecodedLease(memory.settle(with: account), of: account)
-      }
+      if memory.counted > 0, let taken = memory.settle() { lease = DecodedLease(taken) }
     }
     return try Message(copying: bytes, charging: &memory)
   }
