@@ -30,5 +30,7 @@ import Testing
     #expect(run() == 100 && jobs.value.isEmpty)
     work.ask()
     #expect(run() == 0 && times.value == 3)
+    // A job that waited here would keep the work, and so this list, for ever.
+    #expect(run() == 100 && jobs.value.isEmpty)
   }
 }
