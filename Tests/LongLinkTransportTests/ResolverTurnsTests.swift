@@ -58,6 +58,33 @@ import Musl
     }
   }
 
+  @Test func `without a thread a look-up waits for one that runs, or fails`() async {
+    let failures = Shared([EAGAIN, EAGAIN, 0, EAGAIN])
+    let errors = Shared([ResolveError]())
+    let resolver = Resolver(mostThreads: 4) { [names] host in
+      names.lookUp(host)
+    } startThread: { body in
+      let failure = failures.update { $0.removeFirst() }
+      if failure == 0 { DispatchQueue.global().async(execute: body) }
+      return failure
+    }
+    for host in ["fails1", "fails2"] {
+      resolver.resolve(host: host, port: 1, for: owners[0]) { result in
+        if case .failure(let error) = result { errors.update { $0.append(error) } }
+      }
+    }
+    #expect(errors.value.map(\.host) == ["fails1", "fails2"])
+    #expect(errors.value.map(\.code) == [EAI_SYSTEM, EAI_SYSTEM])
+    #expect(errors.value.first?.reason.contains("start a thread") == true)
+    ask("dead", resolver, for: 0)
+    await names.wait(forBegun: ["dead"])
+    ask("there", resolver, for: 1)
+    #expect(resolver.waiting == 1)
+    names.release(1)
+    await names.wait(forAnswered: ["0: dead", "1: there"])
+    #expect(failures.value.isEmpty)
+  }
+
   @Test func `names that hang hold two threads of an owner, and leave one for others`() async {
     let resolver = make(threads: 4)
     for host in ["dead1", "dead2", "dead3"] {

@@ -59,29 +59,21 @@ final class Resolver: Sendable {
     var lastID: UInt64 = 0
   }
 
-  /// What a new thread begins with.
-  private final class Start: Sendable {
-    let resolver: Resolver
-    let lookUp: LookUp
-
-    init(_ resolver: Resolver, _ lookUp: LookUp) {
-      self.resolver = resolver
-      self.lookUp = lookUp
-    }
-  }
-
   private let mostThreads: Int
   private let mostWaiting: Int
+  private let startThread: @Sendable (@escaping @Sendable () -> Void) -> CInt
   private let lookUp: @Sendable (String) -> Result<[SocketAddress], ResolveError>
   private let state = Mutex(State())
 
   init(
     mostThreads: Int,
     mostWaiting: Int = 1_024,
-    lookUp: @escaping @Sendable (String) -> Result<[SocketAddress], ResolveError> = systemLookUp
+    lookUp: @escaping @Sendable (String) -> Result<[SocketAddress], ResolveError> = systemLookUp,
+    startThread: @escaping @Sendable (@escaping @Sendable () -> Void) -> CInt = systemThread
   ) {
     self.mostThreads = mostThreads
     self.mostWaiting = mostWaiting
+    self.startThread = startThread
     self.lookUp = lookUp
   }
 
@@ -147,19 +139,8 @@ final class Resolver: Sendable {
   private func start(_ lookUp: LookUp?) {
     var next = lookUp
     while let lookUp = next {
-      let start = unsafe Unmanaged.passRetained(Start(self, lookUp))
-      let failure = unsafe cll_thread_start(
-        nil,
-        "longlink-names",
-        1 << 20,
-        { argument in
-          let start = unsafe Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-          start.resolver.run(start.lookUp)
-        },
-        start.toOpaque()
-      )
+      let failure = startThread { [self] in run(lookUp) }
       guard failure != 0 else { return }
-      unsafe start.release()
       if waits(lookUp) { return }
       let text = SocketError(operation: "start a thread", errno: failure).description
       next = end(
@@ -201,6 +182,27 @@ final class Resolver: Sendable {
     }
     return next
   }
+}
+
+/// Runs a function on a new thread; returns an error number, and does not run it, if there is none.
+private func systemThread(_ body: @escaping @Sendable () -> Void) -> CInt {
+  final class Start: Sendable {
+    let body: @Sendable () -> Void
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+  }
+  let start = unsafe Unmanaged.passRetained(Start(body))
+  let failure = unsafe cll_thread_start(
+    nil,
+    "longlink-names",
+    1 << 20,
+    { argument in
+      let start = unsafe Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+      start.body()
+    },
+    start.toOpaque()
+  )
+  if failure != 0 { unsafe start.release() }
+  return failure
 }
 
 /// Returns the system's addresses of a name, in its order, without duplicates.

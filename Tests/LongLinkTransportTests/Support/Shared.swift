@@ -16,7 +16,8 @@ final class Shared<Value: Sendable>: Sendable {
     storage.withLock(of: self) { $0 }
   }
 
-  func update(_ change: (inout Value) -> Void) {
+  @discardableResult
+  func update<Result: Sendable>(_ change: (inout Value) -> Result) -> Result {
     storage.withLock(of: self) { change(&$0) }
   }
 }
