@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the checks that `make test` leaves out, three at a time, each to its end even if another fails. Prints
-# a line for each, and for each that fails what failed and where its whole output is.
+# a line for each with its time, and for each that fails what failed and where its whole output is.
 #
 #   Scripts/check.sh              all steps
 #   Scripts/check.sh STEP...      these steps, one after the other
@@ -43,21 +43,26 @@ command() {
 logs=.build/check
 # run STEP: a step that hangs fails within 45 minutes.
 run() {
-  local command start=$SECONDS status=0 log=$logs/$1.log
+  local command start=$SECONDS status=0 log=$logs/$1.log took
   rm -f "$logs/$1.passed"
   command "$1"
   export LONGLINK_SKIPPED=$PWD/$logs/$1.skipped
   rm -f "$LONGLINK_SKIPPED"
-  timeout --kill-after=10 45m "${command[@]}" >"$log" 2>&1 </dev/null || status=$?
+  # A step takes longer beside others; its CPU time hardly changes.
+  took=$(
+    TIMEFORMAT='%U %S'
+    { time timeout --kill-after=10 45m "${command[@]}" >"$log" 2>&1 </dev/null; } 2>&1
+  ) || status=$?
+  took="$((SECONDS - start)) s (CPU $(awk '{ printf "%d", $1 + $2 }' <<<"$took") s)"
   local said
   said=$(grep -aoE 'Test run with .* (passed|failed) after [0-9.]+ seconds' "$log" | tr '\n' ';')
   # A filter that selects no test passes, and shows nothing.
   if grep -aq 'Test run with 0 tests' "$log"; then status=1; fi
   if [ "$status" -eq 0 ]; then
     touch "$logs/$1.passed"
-    echo "passed in $((SECONDS - start)) s: $1${said:+ ($said)}"
+    echo "passed in $took: $1${said:+ ($said)}"
   else
-    echo "FAILED in $((SECONDS - start)) s: $1 (exit code $status); the whole output is in $log"
+    echo "FAILED in $took: $1 (exit code $status); the whole output is in $log"
     {
       grep -aE '✘ .* recorded an issue|error: |ERROR: |SUMMARY: |failed; the end of' "$log" | head -n 40
       # Tests that began and did not end: one of them hangs, or has ended its process.

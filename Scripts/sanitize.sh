@@ -34,14 +34,26 @@ if [ "$suites" != all ]; then export LONGLINK_TESTS=$suites; fi
 simulated='LongLinkTLSTests LongLinkUploadsTests'
 # What measures the memory of a process, which a sanitizer multiplies.
 unfit='makes the server hold the documented number|5000 handshakes'
-# What takes minutes, and shows a sanitizer little more than what is left: simulations run on one thread, so that
-# nothing races in them, and long random walks repeat what short tests reach. FILTER runs them too.
-if [ -z "${FILTER:-}" ]; then
-  case $1 in
-  thread) unfit+='|[.]SecuredScenarioTests/|credentials that expire every two seconds|may be made again from its completion|is set after the start traps' ;;
-  address) unfit+='|[.]SecuredScenarioTests/`(a seed replays|every promise is kept over TLS`)|[.](TidyTests|IndexedHeapTests|TimingWheelTests|PhaseTests|StreamFlowTests)/|1,024 items that never end' ;;
-  esac
-fi
+# What takes long, and shows a sanitizer little more than what is left: simulations run on one thread, so that nothing
+# races in them; long random walks repeat what short tests reach; and fuzzers read vectors and text with AddressSanitizer.
+# FILTER runs them too.
+long=()
+case $1 in
+thread)
+  long=('[.](SecuredScenarioTests|ChaosTests|RetryChaosTests)/' 'credentials that (expire every two seconds|hardly last)'
+    'may be made again from its completion' 'is set after the start traps' 'whatever moves, every request ends once'
+    'a client that cancels without end' 'clients beyond a number share' 'where the network cuts long links'
+    'reconnect incessantly' 'small requests that never end' 'goes on after lost connections'
+    'survives lost connections' 'a byte now and then' 'however often it was resumed')
+  ;;
+address)
+  long=('[.](SecuredScenarioTests|TidyTests|IndexedHeapTests|TimingWheelTests|PhaseTests|StreamFlowTests|StreamCreditTests)/'
+    'a connection makes of the bytes what the vector says' 'are those that were sent, without the withdrawn'
+    'clients beyond a number share' 'goes on after lost connections' 'survives lost connections' 'a byte now and then'
+    'random operations end each request' 'however often it was resumed' 'that arrives byte by byte is looked at once')
+  ;;
+esac
+if [ -z "${FILTER:-}" ]; then unfit+=$(printf '|%s' "${long[@]}"); fi
 
 # run PRODUCT OPTION...: builds only the tests and their dependencies, and runs the tests one after another:
 # in parallel they would slow each other down too much under a sanitizer.
