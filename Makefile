@@ -73,6 +73,7 @@ check-style: setup-tests check-mutants
 	$(SWIFT) format lint --strict --parallel --recursive $(SWIFT_SOURCES)
 	Scripts/python.sh Protocols/Vectors/generate.py --check
 	Scripts/python.sh Protocols/Vectors/Dialects/generate.py --check
+	Scripts/python.sh Protocols/Vectors/Uploads/generate.py --check
 
 check-mutants: setup-tests
 	Scripts/mutants.sh --check
