@@ -103,7 +103,6 @@ let package = Package(
       pkgConfig: "libcrypto",
       providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]
     ),
-    .target(name: "CLongLinkUploads", dependencies: ["CProtobufC"]),
     .systemLibrary(
       name: "COpenSSL",
       pkgConfig: "openssl",
@@ -222,7 +221,7 @@ let package = Package(
     // Uploads: the messages and the hash that both sides share, and the server's side.
     .target(
       name: "LongLinkUploadMessages",
-      dependencies: ["CLongLinkUploads", "CProtobufC", "LongLinkCore", "LongLinkProtobufC"],
+      dependencies: ["LongLinkCore"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -241,8 +240,8 @@ let package = Package(
     .target(
       name: "LongLinkUploadsServer",
       dependencies: [
-        "LongLinkDigest", "LongLinkDriver", "LongLinkCore", "LongLinkProtobufC", "LongLinkServer",
-        "LongLinkTransport", "LongLinkUploadMessages",
+        "LongLinkDigest", "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
+        "LongLinkUploadMessages",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
@@ -329,7 +328,7 @@ let package = Package(
       dependencies: [
         "LongLinkCertificates", "LongLinkDriver", "LongLinkCore", "LongLinkDemoMessages",
         "LongLinkDialects", "LongLinkProtobufC", "LongLinkReaders", "LongLinkTLS",
-        "LongLinkTransport",
+        "LongLinkTransport", "LongLinkUploadMessages",
       ],
       path: "Tests/LongLinkFuzz",
       exclude: ["Found"],
@@ -410,9 +409,9 @@ let package = Package(
     .testTarget(
       name: "LongLinkUploadsTests",
       dependencies: [
-        "LongLink", "LongLinkDigest", "LongLinkDriver", "LongLinkCore", "LongLinkProtobufC",
-        "LongLinkServer", "LongLinkTesting", "LongLinkTransport", "LongLinkTestNeeds",
-        "LongLinkUploadMessages", "LongLinkUploads", "LongLinkUploadsServer",
+        "LongLink", "LongLinkDigest", "LongLinkDriver", "LongLinkCore", "LongLinkServer",
+        "LongLinkTesting", "LongLinkTransport", "LongLinkTestNeeds", "LongLinkUploadMessages",
+        "LongLinkUploads", "LongLinkUploadsServer",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings

@@ -45,9 +45,6 @@ generate C=Tests/CLongLinkProbe --proto_path=Tests/CLongLinkProbe probe.proto
 generate Messages=Tests/LongLinkDemoMessages,C=Tests/CLongLinkDemo,Visibility=package \
   --proto_path=Protocols demo.proto
 
-generate Messages=Sources/LongLinkUploadMessages,C=Sources/CLongLinkUploads,Visibility=package \
-  --proto_path=Protocols uploads.proto upload_store.proto
-
 generate C=Benchmarks/Sources/CQuote --proto_path=Benchmarks/Protocols quote.proto
 
 # The package that tests the generator.

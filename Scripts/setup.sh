@@ -31,7 +31,7 @@ look() {
   packages='' commands=''
   # To find the next one.
   need pkg-config 'brew install pkgconf' pkg-config --version
-  # Linked into clients and servers, for messages.
+  # Linked into programs with typed bodies over it.
   need libprotobuf-c-dev 'brew install protobuf-c' pkg-config --exists libprotobuf-c
   # Linked into programs that read documents.
   need libexpat1-dev 'brew install expat' pkg-config --exists expat

@@ -4,13 +4,14 @@ import LongLinkDriver
 import LongLinkCore
 import LongLinkDemoMessages
 import LongLinkProtobufC
+import LongLinkUploadMessages
 
 /// Messages: whatever can be read can be written, and is then the same.
 enum BodyFuzz {
   static func run(_ bytes: [UInt8]) throws {
     guard let choice = bytes.first else { return }
     let body = Array(bytes.dropFirst())
-    switch choice % 9 {
+    switch choice % 13 {
     case 0: try check(Hello.self, body)
     case 1: try check(Welcome.self, body)
     case 2: try check(GoAway.self, body)
@@ -20,7 +21,11 @@ enum BodyFuzz {
     case 5: try check(TicksRequest.self, body)
     case 6: try check(Tick.self, body)
     case 7: try check(FailRequest.self, body)
-    default: try check(StatsReply.self, body)
+    case 8: try check(StatsReply.self, body)
+    case 9: try check(StoredUpload.self, body)
+    case 10: try check(StatusRequest.self, body)
+    case 11: try check(StatusResponse.self, body)
+    default: try check(StoredFinish.self, body)
     }
   }
 

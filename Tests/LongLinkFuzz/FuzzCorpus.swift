@@ -13,7 +13,7 @@ package enum FuzzCorpus {
     let made: [[UInt8]] =
       switch target {
       case .native: try streams(vectors).map { $0.bytes }
-      case .bodies: try streams(vectors).flatMap { bodies(in: $0.bytes) }
+      case .bodies: try streams(vectors).flatMap { bodies(in: $0.bytes) } + uploads(vectors)
       case .layout: try files(vectors.appending(path: "Dialects"), "json").map { Array($0) }
       case .client, .shortClient:
         try streams(vectors).filter { !$0.isFromClient }.map { connection($0.bytes) }
@@ -101,6 +101,18 @@ package enum FuzzCorpus {
       place = body.upperBound
     }
     return bodies
+  }
+
+  /// The bodies of messages of uploads, behind the number of the message.
+  private static func uploads(_ vectors: URL) throws -> [[UInt8]] {
+    let choices: [Substring: UInt8] = [
+      "StoredUpload": 9, "StatusRequest": 10, "StatusResponse": 11, "StoredFinish": 12,
+    ]
+    let file = vectors.appending(path: "Uploads/messages.txt")
+    return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").compactMap { line in
+      let words = line.split(separator: " ")
+      return choices[words[0]].map { [$0] + bytes(of: words[2]) }
+    }
   }
 
   /// The commands that give a connection its bytes, behind a greeting that agrees to everything.

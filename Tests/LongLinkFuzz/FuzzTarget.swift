@@ -13,7 +13,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case delimiter
   /// The JSON form of layouts and dialects.
   case layout
-  /// Control messages, metadata and generated messages.
+  /// Control messages, metadata, generated messages and those of uploads.
   case bodies
   /// A whole connection, whose peer and driver do as the bytes say.
   case client

@@ -2,7 +2,6 @@
 
 import Foundation
 import LongLinkCore
-import LongLinkProtobufC
 import LongLinkUploadMessages
 import Testing
 

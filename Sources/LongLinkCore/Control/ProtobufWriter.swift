@@ -4,42 +4,43 @@
 ///
 /// A field with its default value, 0 or empty, is omitted, as proto3 specifies.
 package struct ProtobufWriter {
-  private(set) var bytes: [UInt8] = []
+  package private(set) var bytes: [UInt8] = []
+
+  package init() {}
 
   mutating func uint32(_ field: UInt8, _ value: UInt32) { uint64(field, UInt64(value)) }
 
-  mutating func uint64(_ field: UInt8, _ value: UInt64) {
+  package mutating func uint64(_ field: UInt8, _ value: UInt64) {
     if value != 0 { present(field, value) }
   }
 
-  mutating func bool(_ field: UInt8, _ value: Bool) { uint64(field, value ? 1 : 0) }
+  package mutating func bool(_ field: UInt8, _ value: Bool) { uint64(field, value ? 1 : 0) }
 
   /// Writes a number even if it is 0.
-  mutating func present(_ field: UInt8, _ value: UInt64) {
+  package mutating func present(_ field: UInt8, _ value: UInt64) {
     tag(field, WireType.varint)
     varint(value)
   }
 
-  mutating func bytes(_ field: UInt8, _ value: [UInt8]) {
+  package mutating func bytes(_ field: UInt8, _ value: [UInt8]) {
     if !value.isEmpty { lengthDelimited(field, value) }
   }
 
   /// Throws `.interiorNUL` if the text contains U+0000, which would end the string in C programs.
-  mutating func string(_ field: UInt8, _ value: String) throws(BodyError) {
+  package mutating func string(_ field: UInt8, _ value: String) throws(BodyError) {
     if !value.isEmpty { try element(field, value) }
   }
 
   /// Writes one string of a repeated field, even if it is empty. Throws like `string`.
-  mutating func element(_ field: UInt8, _ value: String) throws(BodyError) {
-    if let index = value.utf8.firstIndex(of: 0) {
-      let offset = value.utf8.distance(from: value.utf8.startIndex, to: index)
-      throw BodyError(.interiorNUL, at: offset)
+  package mutating func element(_ field: UInt8, _ value: String) throws(BodyError) {
+    guard !value.utf8.contains(0) else {
+      throw BodyError(.interiorNUL, detail: "a string to be sent contains U+0000")
     }
     lengthDelimited(field, Array(value.utf8))
   }
 
   /// Writes one message of a repeated field, even if it is empty.
-  mutating func message(
+  package mutating func message(
     _ field: UInt8, _ body: (inout ProtobufWriter) throws(BodyError) -> Void
   ) throws(BodyError) {
     var inner = ProtobufWriter()

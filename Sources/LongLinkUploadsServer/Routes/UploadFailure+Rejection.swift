@@ -2,7 +2,6 @@
 
 internal import LongLinkCore
 internal import LongLinkDriver
-internal import LongLinkProtobufC
 internal import LongLinkUploadMessages
 
 extension UploadFailure {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCore
 internal import LongLinkDigest
-internal import LongLinkProtobufC
 internal import LongLinkTransport
 internal import LongLinkUploadMessages
 internal import Synchronization

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkProtobufC
+internal import LongLinkCore
 internal import LongLinkTransport
 package import LongLinkUploadMessages
 internal import Synchronization

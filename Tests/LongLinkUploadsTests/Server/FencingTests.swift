@@ -3,8 +3,8 @@
 import Foundation
 import Logging
 import LongLink
+import LongLinkCore
 import LongLinkDigest
-import LongLinkProtobufC
 import LongLinkServer
 import LongLinkTransport
 import LongLinkUploadMessages

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLink
+import LongLinkCore
 import LongLinkDigest
-import LongLinkProtobufC
 import LongLinkServer
 import LongLinkTesting
 import LongLinkUploadMessages

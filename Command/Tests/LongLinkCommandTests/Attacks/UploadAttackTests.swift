@@ -5,7 +5,6 @@ import LongLink
 import LongLinkCore
 import LongLinkDemoMessages
 import LongLinkDriver
-import LongLinkProtobufC
 import LongLinkTestNeeds
 import LongLinkUploadMessages
 import Testing
@@ -45,7 +44,7 @@ struct UploadAttackTests {
   }
 
   private static func request(
-    _ type: MessageType, _ serial: UInt32, _ body: some ProtobufCBody
+    _ type: MessageType, _ serial: UInt32, _ body: some BodyEncodable
   ) throws -> [UInt8] {
     Attacker.frame(.request, tag: type.rawValue, serial: serial, try body.encodedBytes())
   }

@@ -5,7 +5,6 @@ import LongLink
 import LongLinkCore
 import LongLinkDigest
 import LongLinkDriver
-import LongLinkProtobufC
 import LongLinkUploadMessages
 import Testing
 
