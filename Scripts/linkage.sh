@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Makes a clean release build of a program that links only the product LongLink. Fails if it fetches or
-# links anything that a client must not need. Prints how long the build took. Then does the same for a program
-# that links only LongLinkReaders, which needs expat and nothing else.
+# links anything that a client must not need. Prints how long the build took. Then does the same for programs
+# that link only LongLinkReaders, LongLinkUploads or LongLinkUploadsServer: what they need beside is named below.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-mkdir -p "$work/Sources/client" "$work/Sources/reader"
+mkdir -p "$work/Sources/client" "$work/Sources/reader" "$work/Sources/uploader" "$work/Sources/receiver"
 cat >"$work/Package.swift" <<MANIFEST
 // swift-tools-version: 6.3
 import PackageDescription
@@ -23,6 +23,10 @@ let package = Package(
       name: "client", dependencies: [.product(name: "LongLink", package: "longlink")]),
     .executableTarget(
       name: "reader", dependencies: [.product(name: "LongLinkReaders", package: "longlink")]),
+    .executableTarget(
+      name: "uploader", dependencies: [.product(name: "LongLinkUploads", package: "longlink")]),
+    .executableTarget(
+      name: "receiver", dependencies: [.product(name: "LongLinkUploadsServer", package: "longlink")]),
   ]
 )
 MANIFEST
@@ -39,6 +43,19 @@ import LongLinkReaders
 var reader = XMLReader(elements: ["node"])
 reader.feed("<a><node>read</node></a>".utf8)
 print(try reader.next()?.text ?? "nothing")
+PROGRAM
+
+cat >"$work/Sources/uploader/main.swift" <<'PROGRAM'
+import LongLinkUploads
+
+let client = try LongLinkClient(to: .host("127.0.0.1", port: 9000))
+print(Uploader(client))
+await client.close()
+PROGRAM
+cat >"$work/Sources/receiver/main.swift" <<'PROGRAM'
+import LongLinkUploadsServer
+
+print(UploadLimits())
 PROGRAM
 
 cd "$work"
@@ -72,11 +89,16 @@ for other in LongLinkDialects LongLinkReaders LongLinkUpload LongLinkDigest Long
 done
 "$program"
 
-swift build -c release --product reader
-program=$(swift build -c release --product reader --show-bin-path)/reader
-libraries=$(ldd "$program" | awk '{ print $1 }')
-if echo "$libraries" | grep -vE "$allowed|^libexpat\.so"; then
-  echo "linkage: a reader must not link these" >&2
-  exit 1
-fi
-"$program"
+# check NAME LIBRARIES: the program links only these beside what a client links.
+check() {
+  swift build -c release --product "$1"
+  program=$(swift build -c release --product "$1" --show-bin-path)/$1
+  if ldd "$program" | awk '{ print $1 }' | grep -vE "$allowed|$2"; then
+    echo "linkage: the $1 must not link these" >&2
+    exit 1
+  fi
+  "$program"
+}
+check reader '^libexpat\.so'
+check uploader '^libcrypto\.so'
+check receiver '^libcrypto\.so|^lib_?Foundation'
