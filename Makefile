@@ -78,6 +78,8 @@ check-style: setup-tests check-mutants
 check-mutants: setup-tests
 	Scripts/mutants.sh --check
 
+# With HTTP everything is compiled anew, so only the tests that these two steps run.
+check-http check-openssl: export LONGLINK_TESTS = LongLinkHTTPTests LongLinkTLSTests
 check-http: setup-tests
 	$(SWIFT) build $(SHARED) $(HTTP) --build-tests
 	$(TEST) $(HTTP) --filter '^LongLinkHTTPTests[.]'
@@ -103,6 +105,8 @@ protocols: setup
 
 # Tests the generator, that what it generated here is committed, and that libprotobuf-c, SwiftProtobuf and
 # Python agree.
+# One build for the generator and for what it generates.
+docs check-generator: export GENERATOR_BUILD = --package-path Tests/Generator/Words --scratch-path .build-generator-tests
 check-generator: setup-tests
 	SWIFT="$(SWIFT)" Scripts/protocols.sh --check
 	SWIFT="$(SWIFT)" Scripts/generator.sh

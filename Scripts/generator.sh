@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-build="--traits SwiftProtobuf --scratch-path ${GENERATOR_BUILD-.build-generator}"
+build=${GENERATOR_BUILD:---traits SwiftProtobuf --scratch-path .build-generator}
 ${SWIFT-swift} build $build --product protoc-gen-longlink
 PROTOC_GEN_LONGLINK=$(cd "$(${SWIFT-swift} build $build --show-bin-path)" && pwd)/protoc-gen-longlink
 export PROTOC_GEN_LONGLINK

@@ -23,7 +23,7 @@ for tool in protoc protoc-c; do
   exit 69
 done
 
-build="--traits SwiftProtobuf --scratch-path ${GENERATOR_BUILD-.build-generator}"
+build=${GENERATOR_BUILD:---traits SwiftProtobuf --scratch-path .build-generator}
 ${SWIFT-swift} build $build --product protoc-gen-longlink >&2
 plugin=$(${SWIFT-swift} build $build --show-bin-path)/protoc-gen-longlink
 
