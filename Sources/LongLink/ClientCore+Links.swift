@@ -57,8 +57,8 @@ extension ClientCore: LinkOwner {
     }
   }
 
-  func link(_ link: Link, cancels serial: UInt32) {
-    connection(link.id)?.responder.cancel(serial)
+  func link(_ link: Link, cancels request: InboundID) {
+    connection(link.id)?.responder.cancel(request)
     finishIfLeft(link)
   }
 

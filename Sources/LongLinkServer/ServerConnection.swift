@@ -216,7 +216,7 @@ extension ServerConnection: LinkOwner {
 
   func linkIdentifies(_ link: Link) { lane.identify(self) }
 
-  func link(_ link: Link, cancels serial: UInt32) { responder.cancel(serial) }
+  func link(_ link: Link, cancels request: InboundID) { responder.cancel(request) }
 
   func linkResumesSending(_ link: Link) { link.shareRoom(requestsIfAny, pushesIfAny) }
 

@@ -120,6 +120,8 @@ import Testing
       "@unchecked Sendable",
       [
         "LongLinkCore/Connection/SerialTable.swift": 1,
+        // Its variables are used on the loop alone.
+        "LongLinkDriver/Responding/RunningHandler.swift": 1,
         // A value that cannot be copied, with a pointer that nobody else has.
         "LongLinkDigest/SHA256Digest.swift": 1,
         // Memory of OpenSSL, which counts references and locks where threads share it.

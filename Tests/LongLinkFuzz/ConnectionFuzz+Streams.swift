@@ -37,7 +37,7 @@ extension FuzzSide {
 
   /// A request of the peer's that runs, or one of this side's; or any other serial.
   private func stream(_ input: inout FuzzInput) -> UInt32 {
-    let serials = running.map(\.serial) + asked.map(\.serial) + [Wire.firstSerial + 3]
+    let serials = running.map(\.id.serial) + asked.map(\.serial) + [Wire.firstSerial + 3]
     return serials[input.below(serials.count)]
   }
 
@@ -93,10 +93,9 @@ extension FuzzSide {
   func overLimit(_ serial: UInt32) {
     if let index = asked.firstIndex(where: { $0.serial == serial }) {
       cancel(index, notifying: true)
-    } else if let index = running.firstIndex(where: { $0.serial == serial }) {
+    } else if let index = running.firstIndex(where: { $0.id.serial == serial }) {
       forgetStream(serial)
-      running.remove(at: index)
-      _ = connection.respond(serial, code: .overloaded, [])
+      connection.respond(running.remove(at: index).id, code: .overloaded, [])
     }
   }
 

@@ -50,9 +50,9 @@ final class FuzzSide {
   private let codec: DialectCodec?
   private(set) var now = LinkInstant(nanoseconds: 1_000_000_000_000)
   /// The peer's requests that run, with what each counts for.
-  var running: [(serial: UInt32, bytes: Int)] = []
+  var running: [(id: InboundID, bytes: Int)] = []
   /// What the handlers count for whose requests are over.
-  private var outlived: [Int] = []
+  private var outlived: [(id: InboundID, bytes: Int)] = []
   var asked: [(serial: UInt32, placement: StreamPosition)] = []
   var nextSerial: UInt32
   /// The costs of the items that nobody has taken, by stream.
@@ -205,24 +205,20 @@ final class FuzzSide {
 
   private func respond(_ input: inout FuzzInput) throws(FuzzFailure) {
     guard !running.isEmpty else { return }
-    let (serial, bytes) = running.remove(at: input.below(running.count))
+    let handler = running.remove(at: input.below(running.count))
+    let serial = handler.id.serial
     let body = [UInt8](repeating: 4, count: input.below(3000) % (connection.agreement.maxBody + 1))
     let own: UInt32? = codec == nil ? nil : input.pick(nil, 9, 7, 12)
     let isEarly = input.byte() & 3 == 0
-    if isEarly { connection.outlives(serial) }
     // A response with code 200 is not for within an item.
     let code: ResponseCode = sending.contains(serial) ? .failed : input.pick(.ok, .failed)
     forgetStream(serial)
-    let isOwed = connection.respond(serial, code: code, ownCode: own, body)
-    if isEarly {
-      outlived.append(bytes)
-    } else if !isOwed {
-      connection.handlerReturned(bytes: bytes)
-    }
+    connection.respond(handler.id, code: code, isInterrupting: isEarly, ownCode: own, body)
+    if isEarly { outlived.append(handler) }
   }
 
   private func returnHandlers() {
-    for bytes in outlived { connection.handlerReturned(bytes: bytes) }
+    for handler in outlived { connection.handlerReturned(from: handler.id) }
     outlived = []
   }
 
@@ -284,7 +280,7 @@ final class FuzzSide {
     try expect(connection.requestsRunning <= settings.maxInFlight, "too many requests run")
     try expect(running.count + outlived.count <= settings.maxInFlight, "too many handlers")
     try expect(connection.requestsOutlived == outlived.count, "handlers are not counted")
-    let abandoned = outlived.reduce(0) { $0 + $1 + Connection.requestOverhead }
+    let abandoned = outlived.reduce(0) { $0 + $1.bytes + Connection.requestOverhead }
     try expect(connection.held.outlived == abandoned, "the bytes of handlers are not counted")
     let open = connection.held.open
     try expect(open >= 0 && open >= connection.held.room, "memory is counted that is not there")
@@ -314,10 +310,10 @@ final class FuzzSide {
 
   private func hear(_ news: LinkNews) throws(FuzzFailure) {
     switch news {
-    case .cancel(let serial):
-      forgetStream(serial)
-      if let index = running.firstIndex(where: { $0.serial == serial }) {
-        outlived.append(running.remove(at: index).bytes)
+    case .cancel(let id):
+      forgetStream(id.serial)
+      if let index = running.firstIndex(where: { $0.id == id }) {
+        outlived.append(running.remove(at: index))
       }
     case .request(.collect(let serial)):
       if !asked.contains(where: { $0.serial == serial }) { connection.abandonResponse(serial) }
@@ -327,7 +323,7 @@ final class FuzzSide {
       }
     case .life(.abandon):
       abandons += 1
-      outlived += running.map(\.bytes)
+      outlived += running
       running = []
       untaken = [:]
       sending = []
@@ -350,7 +346,7 @@ final class FuzzSide {
     case .request:
       try expect(arrival.payload.count <= settings.maxBody, "a body over the limit")
       read(arrival)
-      running.append((arrival.serial, arrival.byteCount))
+      running.append((connection.id(of: arrival), arrival.byteCount))
     case .response:
       asked.removeAll { $0.serial == arrival.serial }
       forgetStream(arrival.serial)

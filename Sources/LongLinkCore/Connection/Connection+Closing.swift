@@ -121,19 +121,17 @@ extension Connection {
 
   /// Drops everything that the peer sent, including messages that wait to be passed on.
   private mutating func forgetPeer() {
-    peerRequests.cancelAll()
+    inbound.abandonAll()
     framing.forgetExchanges()
     assemblies.removeAll()
     streams.removeAll()
     // A request that was not passed on has no handler that could return.
-    var unseen: [Int] = []
+    var hasUnseen = false
     effects.removeAll { effect in
-      if case .message(let message) = effect, message.kind == .request {
-        unseen.append(message.byteCount)
-      }
+      if case .message(let message) = effect, message.kind == .request { hasUnseen = true }
       return effect.isDelivery
     }
-    for bytes in unseen { handlerReturned(bytes: bytes) }
+    if hasUnseen { inbound.handlerReturned(inbound.newest) }
   }
 
   mutating func lingerElapsed() {
@@ -142,7 +140,7 @@ extension Connection {
 
   /// Whether nothing is in flight in either direction.
   package var isIdle: Bool {
-    input.isEmpty && outbox.isEmpty && assemblies.isEmpty && peerRequests.isEmpty
+    input.isEmpty && outbox.isEmpty && assemblies.isEmpty && inbound.isEmpty
   }
 
   /// Frees memory that an ending connection does not need.
@@ -157,7 +155,7 @@ extension Connection {
   package mutating func releaseRoom() {
     input.releaseRoom()
     if outbox.isEmpty { outbox.releaseStorage() } else { outbox.releaseRoom() }
-    peerRequests.releaseStorage()
+    inbound.releaseStorage()
     assemblies.releaseStorage()
     streams.releaseStorage()
   }
@@ -166,7 +164,7 @@ extension Connection {
   package mutating func releaseStorage() {
     input.releaseStorage(over: 0)
     outbox.releaseStorage()
-    peerRequests.releaseStorage()
+    inbound.releaseStorage()
     framing.releaseStorage()
     assemblies.releaseStorage()
     streams.releaseStorage()

@@ -122,18 +122,15 @@ extension Connection {
   private mutating func acceptRequest(
     _ arrival: Arrival, in dialect: DialectState
   ) throws(Violation) -> Arrival? {
-    guard !peerRequests.contains(arrival.serial) else {
+    guard !inbound.contains(arrival.serial) else {
       throw Violation(.serialInUse, kind: FrameKind.request.rawValue, serial: arrival.serial)
     }
     let refusal = countRequest(of: arrival.byteCount)
-    peerRequests.run(arrival.serial, holding: refusal == nil ? arrival.byteCount : 0)
+    inbound.run(arrival.serial, holding: refusal == nil ? arrival.byteCount : 0)
     dialect.answering.insert(arrival.serial, arrival.type)
     guard let refusal else { return arrival }
     let code: ResponseCode = refusal == .draining ? .draining : .overloaded
-    if !respond(arrival.serial, code: code, isRefused: true, []) {
-      // The connection has ended, and there is no handler that will return.
-      handlerReturned(bytes: 0)
-    }
+    respond(id(of: arrival), code: code, isRefused: true, [])
     return nil
   }
 

@@ -8,13 +8,13 @@ extension Connection {
     if assemblies.contains(head.serial) { return try continueAssembly(head, slice) }
     guard head.flags.contains(.more) else { return try acceptMessage(head, slice) }
     if head.kind == .request {
-      guard !peerRequests.contains(head.serial) else { throw Violation(.serialInUse, head) }
+      guard !inbound.contains(head.serial) else { throw Violation(.serialInUse, head) }
       if let refusal = countRequest(of: slice.count) {
         try discard(head)
         refuse(head.serial, refusal)
         return nil
       }
-      peerRequests.begin(head.serial)
+      inbound.begin(head.serial)
     }
     if head.kind == .response, !streams.isEmpty { try streamAnswered(head.serial, tag: head.tag) }
     begin(head)
@@ -44,11 +44,11 @@ extension Connection {
     guard head.kind == .request else { return try acceptAnswer(arrival) }
     try readMetadata(of: arrival)
     guard try beginStream(of: arrival) else {
-      peerRequests.abandon(head.serial)
+      inbound.conclude(head.serial, with: .refused)
       refuse(head.serial, .tooMuchCredit)
       return nil
     }
-    peerRequests.complete(head.serial, holding: arrival.byteCount)
+    inbound.complete(head.serial, holding: arrival.byteCount)
     return arrival
   }
 
@@ -84,7 +84,7 @@ extension Connection {
     guard head.kind == .request else {
       throw Violation(.lengthOverLimit, head, value: UInt64(size))
     }
-    peerRequests.abandon(head.serial)
+    inbound.conclude(head.serial, with: .refused)
     try discard(head)
     refuse(head.serial, isOverLimit ? .tooLarge : .tooManyBytes)
   }
@@ -144,7 +144,7 @@ extension Connection {
       let kind = serial == Wire.plainPushSerial ? FrameKind.push : .request
       let head = FrameHead(
         kind, flags: assembly.flags, tag: assembly.tag, serial: serial, length: 0)
-      peerRequests.abandon(serial)
+      inbound.conclude(serial, with: .refused)
       guard kind == .request, (try? discard(head)) != nil else {
         violate(Violation(.frameTimeout, head))
         return

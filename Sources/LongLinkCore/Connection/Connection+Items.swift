@@ -163,9 +163,9 @@ extension Connection {
       if !assemblies.contains(serial) { report(.request(.stray(head.kind, serial: serial))) }
       return nil
     }
-    guard let request = peerRequests[serial], request.state != .responding else { return nil }
+    guard let state = inbound.state(of: serial), state != .responding else { return nil }
     // Without a stream, or before its last frame.
-    let isCredit = head.kind == .credit && request.state == .running
+    let isCredit = head.kind == .credit && state == .running
     throw Violation(isCredit ? .creditNotAllowed : .itemNotExpected, head)
   }
 

@@ -157,7 +157,7 @@ extension Connection {
         identify(Greeting())
         return .none
       }
-      if peerRequests.outlived > 0, leavesToHandlers(head) { return .none }
+      if inbound.outlived > 0, leavesToHandlers(head) { return .none }
       input.skip(headerLength + head.length)
       frame.complete(headerLength + head.length, body: head.length)
       counters.framesReceived += 1

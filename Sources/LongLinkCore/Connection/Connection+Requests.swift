@@ -22,21 +22,42 @@ package struct HeldMemory: Equatable, Sendable {
 }
 
 extension Connection {
+  /// The identity of the request that is being delivered.
+  package func id(of request: Arrival) -> InboundID {
+    InboundID(serial: request.serial, number: inbound.newest)
+  }
+
+  /// Keeps the driver's part of a request whose handler runs. Returns false if it has ended.
+  package mutating func setPayload(_ payload: AnyObject, of id: InboundID) -> Bool {
+    inbound.setPayload(payload, of: id)
+  }
+
+  /// The driver's part of a request that has not ended.
+  package func payload(of serial: UInt32) -> AnyObject? { inbound.payload(of: serial) }
+
+  /// The driver's part of a request that has ended, while its handler runs.
+  package func payload(ofOutlived id: InboundID) -> AnyObject? {
+    inbound.payload(ofOutlived: id.number)
+  }
+
+  /// The driver's parts of all requests that have ended and whose handlers run.
+  package var outlivedPayloads: [AnyObject] { inbound.outlivedPayloads }
+
   /// The number of the peer's unanswered requests.
-  package var requestsRunning: Int { peerRequests.count }
+  package var requestsRunning: Int { inbound.count }
 
   /// The number of the peer's requests that ended before their handlers returned.
-  package var requestsOutlived: Int { peerRequests.outlived }
+  package var requestsOutlived: Int { inbound.outlived }
 
   /// The approximate memory that the peer makes this side hold.
   package var held: HeldMemory {
     HeldMemory(
-      open: input.capacity + assemblies.capacity + peerRequests.bytes - peerRequests.outlivedBytes
+      open: input.capacity + assemblies.capacity + inbound.bytes - inbound.outlivedBytes
         + outbox.heldBytes + streams.heldBytes + streams.partialRoom + tableBytes
-        + peerRequests.handled * Connection.requestOverhead
+        + inbound.handled * Connection.requestOverhead
         + assemblies.count * Connection.assemblyOverhead,
       room: input.capacity - input.count + outbox.room,
-      outlived: peerRequests.outlivedBytes + peerRequests.outlived * Connection.requestOverhead)
+      outlived: inbound.outlivedBytes + inbound.outlived * Connection.requestOverhead)
   }
 
   /// The part of it that waits for the peer: for the rest of messages, or to read output.
@@ -46,17 +67,16 @@ extension Connection {
 
   /// The memory of the tables, if they are large.
   ///
-  /// A slot for a request includes its slot in the table of handlers.
   private var tableBytes: Int {
-    let (requests, messages) = (peerRequests.capacity, assemblies.slots)
+    let (requests, messages) = (inbound.capacity, assemblies.slots)
     guard requests + messages + streams.capacity > 64 else { return 0 }
-    return requests * 80 + messages * (MemoryLayout<Assembly>.stride + 4)
+    return requests * 28 + messages * (MemoryLayout<Assembly>.stride + 4)
       + streams.capacity * (MemoryLayout<StreamState>.stride + 4)
   }
 
   /// The number of bytes that count towards `maxRequestBytes`.
   package var requestBytes: Int {
-    assemblies.bytes - assemblies.awaitedBytes + peerRequests.bytes
+    assemblies.bytes - assemblies.awaitedBytes + inbound.bytes
   }
 
   /// The approximate memory of a request besides its body: its task and its state.
@@ -71,7 +91,7 @@ extension Connection {
 extension Connection {
   @inline(__always)
   mutating func acceptRequest(_ arrival: Arrival) throws(Violation) -> Arrival? {
-    guard !peerRequests.contains(arrival.serial) else {
+    guard !inbound.contains(arrival.serial) else {
       throw Violation(.serialInUse, kind: FrameKind.request.rawValue, serial: arrival.serial)
     }
     if let refusal = countRequest(of: arrival.byteCount) {
@@ -83,7 +103,7 @@ extension Connection {
       refuse(arrival.serial, .tooMuchCredit)
       return nil
     }
-    peerRequests.run(arrival.serial, holding: arrival.byteCount)
+    inbound.run(arrival.serial, holding: arrival.byteCount)
     return arrival
   }
 
@@ -103,7 +123,7 @@ extension Connection {
   /// Defers a request by one turn if there is no room for it while cancelled handlers still run.
   /// Most of them return at once, so that a peer which made room by a cancel is not refused.
   mutating func leavesToHandlers(_ head: FrameHead) -> Bool {
-    head.kind == .request && peerRequests.isFull(at: settings.maxInFlight)
+    head.kind == .request && inbound.isFull(at: settings.maxInFlight)
       && !assemblies.contains(head.serial) && readHold.awaitsHandlers()
   }
 
@@ -120,7 +140,7 @@ extension Connection {
     if saidGoAway { return .draining }
     requestsAccepted += 1
     if isShort, short?.lacking.isEmpty == false { return .missingFeature }
-    if peerRequests.isFull(at: settings.maxInFlight) { return .tooManyRequests }
+    if inbound.isFull(at: settings.maxInFlight) { return .tooManyRequests }
     return requestBytes + byteCount > settings.maxRequestBytes ? .tooManyBytes : nil
   }
 
@@ -157,36 +177,40 @@ extension Connection {
 extension Connection {
   /// Gives the response to one of the peer's requests the priority of the request.
   package mutating func setPriority(_ priority: UInt32, of serial: UInt32) {
-    peerRequests.setPriority(priority, of: serial)
+    inbound.setPriority(priority, of: serial)
   }
 
-  /// Responds to a request of the peer. Its handler has returned, unless `outlives` was called.
+  /// Responds to a request of the peer, the handler of which has returned.
   ///
   /// Returns false if no response is owed any more, because the request was cancelled or the
-  /// connection has ended. The caller must then call `handlerReturned`.
+  /// connection has ended.
   @discardableResult
   package mutating func respond<Body: BodyEncodable>(
-    _ serial: UInt32, code: ResponseCode, count: Int, _ body: Body
+    _ id: InboundID, code: ResponseCode, count: Int, _ body: Body
   ) throws(BodyError) -> Bool {
-    try respond(serial, code, isRefused: false, nil, count) { (span) throws(BodyError) in
+    try respond(id, code, .answered, isRefused: false, nil, count) { (span) throws(BodyError) in
       try body.encode(into: &span)
     }
   }
 
-  /// Responds to a request of the peer with bytes, in the same way. An urgent response is encoded
-  /// at once if it needs no fragments, so that the end of the connection does not drop it.
+  /// Responds to a request of the peer with bytes, in the same way.
+  ///
+  /// With `isInterrupting`, it responds in place of the handler, which still runs: the request
+  /// counts until `handlerReturned`. Such a response is encoded at once if it needs no fragments,
+  /// so that the end of the connection does not drop it.
   @discardableResult
   package mutating func respond(
-    _ serial: UInt32,
+    _ id: InboundID,
     code: ResponseCode,
     isRefused: Bool = false,
-    isUrgent: Bool = false,
+    isInterrupting: Bool = false,
     ownCode: UInt32? = nil,
     metadata: MetadataBlock? = nil,
     _ body: [UInt8]
   ) -> Bool {
     respond(
-      serial, code, isRefused: isRefused, isUrgent: isUrgent && body.count <= Wire.fragmentLimit,
+      id, code, isInterrupting ? .interrupted : isRefused ? .refused : .answered,
+      isRefused: isRefused, isUrgent: isInterrupting && body.count <= Wire.fragmentLimit,
       ownCode: ownCode, metadata, body.count
     ) { span in
       body.encode(into: &span)
@@ -195,8 +219,9 @@ extension Connection {
 
   @inline(__always)
   private mutating func respond<Failure>(
-    _ serial: UInt32,
+    _ id: InboundID,
     _ code: ResponseCode,
+    _ ending: InboundEnding,
     isRefused: Bool,
     isUrgent: Bool = false,
     ownCode: UInt32? = nil,
@@ -204,13 +229,10 @@ extension Connection {
     _ count: Int,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) -> Bool {
-    guard isLive, let slot = peerRequests.slot(of: serial), peerRequests[slot].state == .running
-    else {
+    let serial = id.serial
+    guard isLive, let slot = inbound.running(id), takesUnread() else {
       counters.droppedResponses += 1
-      return false
-    }
-    guard takesUnread() else {
-      counters.droppedResponses += 1
+      if ending != .interrupted { inbound.handlerReturned(id.number) }
       return false
     }
     // Credit is granted for the rest of a large item before anything reads the items.
@@ -220,7 +242,7 @@ extension Connection {
     if let dialect = framing.dialect {
       guard dialect.prepare(&head, code, ownCode) else {
         // The dialect cannot express the response: the caller waits until its deadline.
-        peerRequests.answered(serial)
+        inbound.conclude(at: slot, with: ending)
         framing.answered(serial)
         counters.droppedResponses += 1
         return true
@@ -237,13 +259,13 @@ extension Connection {
       place = .encoded(at: try outbox.encode(head, metadata: metadata, body))
     } else {
       place = try outbox.append(
-        head, metadata: metadata, priority: peerRequests[slot].priority, body)
+        head, metadata: metadata, priority: inbound.priority(at: slot), body)
     }
     switch place {
     case .encoded:
-      peerRequests.answered(at: slot)
+      inbound.conclude(at: slot, with: ending)
     case .queued:
-      peerRequests.beginAnswer(serial)
+      inbound.respond(at: slot, with: ending)
       refill()
     }
     framing.answered(serial)
@@ -267,7 +289,7 @@ extension Connection {
   /// Ends a request that the peer cancelled.
   mutating func cancelled(_ serial: UInt32) {
     let wasDiscarding = dropAssembly(serial)
-    guard let request = peerRequests.cancel(serial) else {
+    guard let request = inbound.conclude(serial, with: .cancelled) else {
       // A cancel that crossed the response, or a repeated one.
       if !wasDiscarding { counters.droppedUnknownSerials += 1 }
       return
@@ -278,21 +300,15 @@ extension Connection {
     case .assembling:
       break
     case .running:
-      report(.cancel(serial: serial))
+      report(.cancel(InboundID(serial: serial, number: request.number)))
     case .responding:
       _ = outbox.withdraw(.response, serial: serial, encodedAt: nil)
       updateWaterMarks()
     }
   }
 
-  /// Notes that a request will end before its handler returns, because it is answered early or was
-  /// abandoned by this side. It counts as a request of the peer until `handlerReturned` is called.
-  package mutating func outlives(_ serial: UInt32) {
-    peerRequests.setOutlived(serial)
-  }
-
-  /// Notes the return of a handler whose request needs no response any more.
-  package mutating func handlerReturned(bytes: Int) {
-    peerRequests.handlerReturned(bytes: bytes)
+  /// Notes the return of a handler whose request had ended. `respond` notes it, too.
+  package mutating func handlerReturned(from id: InboundID) {
+    inbound.handlerReturned(id.number)
   }
 }

@@ -218,7 +218,7 @@ extension Connection {
         sendPending(serial)
       }
     case .finished(.response, let serial):
-      peerRequests.endAnswer(serial)
+      inbound.sent(serial)
     case .finished(.item, let serial):
       fragmentSent(serial)
     case .began, .finished:

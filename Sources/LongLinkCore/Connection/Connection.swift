@@ -126,7 +126,7 @@ package struct Connection: ~Copyable {
   // Receiving
   var frame = FrameProgress()
   package var readHold: ReadHold
-  var peerRequests: PeerRequests
+  var inbound: InboundTable<AnyObject>
   var streams: StreamTable
   /// The cancels that the peer can still send.
   var cancels: TokenBucket
@@ -157,7 +157,7 @@ package struct Connection: ~Copyable {
     self.now = now
     isShort = settings.isShort
     short = isShort ? ShortExchange() : nil
-    peerRequests = PeerRequests(serialMix: settings.serialMix)
+    inbound = InboundTable(serialMix: settings.serialMix)
     streams = StreamTable(limit: settings.windows.total, serialMix: settings.serialMix)
     assemblies = Assemblies(serialMix: settings.serialMix)
     liveness = Liveness(settings, at: now)

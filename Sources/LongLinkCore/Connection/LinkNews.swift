@@ -9,7 +9,7 @@ package enum LinkNews: Equatable, Sendable {
   /// The client has shown who it is: call `admit` or `turnAway`. Only a server hears it.
   case identify
   /// The peer cancelled its request: stop the work on it.
-  case cancel(serial: UInt32)
+  case cancel(InboundID)
   /// The outgoing bytes fell below the low-water mark: waiting messages can be sent.
   case resumeSending
 }

@@ -144,36 +144,54 @@ extension Link {
     core.setPriority(priority, of: serial)
   }
 
-  /// Sends a response. Returns false if the request had already ended; then call `handlerReturned`.
+  /// The identity of the request that is being delivered to the owner.
+  func id(of request: Arrival) -> InboundID { core.id(of: request) }
+
+  /// Keeps what runs the handler of a request. Returns false if the request has ended.
+  func setHandler(_ handler: RunningHandler, of id: InboundID) -> Bool {
+    core.setPayload(handler, of: id)
+  }
+
+  /// What runs the handler of a request that has not ended; nil for a synchronous handler.
+  func handler(of serial: UInt32) -> RunningHandler? {
+    core.payload(of: serial).map(RunningHandler.kept)
+  }
+
+  /// The same for a request that has ended.
+  func handler(ofOutlived id: InboundID) -> RunningHandler? {
+    core.payload(ofOutlived: id).map(RunningHandler.kept)
+  }
+
+  /// What runs the handlers of all requests that have ended, in the order of their arrival.
+  var outlivedHandlers: [RunningHandler] {
+    core.outlivedPayloads.map(RunningHandler.kept)
+  }
+
+  /// Sends the response of a handler that has returned, unless the request has ended.
   @inline(__always)
   func respond<Body: BodyEncodable>(
-    _ serial: UInt32, count: Int, _ body: Body
-  ) throws(BodyError) -> Bool {
-    let isOwed = try core.respond(serial, code: .ok, count: count, body)
+    _ id: InboundID, count: Int, _ body: Body
+  ) throws(BodyError) {
+    if try !core.respond(id, code: .ok, count: count, body) { reportMemory() }
     settle()
-    return isOwed
   }
 
-  /// Sends a response with a code and bytes; returns as the other form does.
+  /// Sends a response with a code and bytes in the same way; one that is interrupting is sent in
+  /// place of the handler, which still runs.
   func respond(
-    _ serial: UInt32, code: ResponseCode, isRefused: Bool = false, isUrgent: Bool = false,
+    _ id: InboundID, code: ResponseCode, isRefused: Bool = false, isInterrupting: Bool = false,
     ownCode: UInt32? = nil, metadata: MetadataBlock? = nil, _ body: [UInt8]
-  ) -> Bool {
+  ) {
     let isOwed = core.respond(
-      serial, code: code, isRefused: isRefused, isUrgent: isUrgent, ownCode: ownCode,
+      id, code: code, isRefused: isRefused, isInterrupting: isInterrupting, ownCode: ownCode,
       metadata: metadata, body)
+    if !isOwed { reportMemory() }
     settle()
-    return isOwed
   }
 
-  /// Reports that a request is about to be answered before its handler has returned.
-  func outlives(_ serial: UInt32) {
-    core.outlives(serial)
-  }
-
-  /// Reports that a handler has returned whose request had already ended.
-  func handlerReturned(bytes: Int) {
-    core.handlerReturned(bytes: bytes)
+  /// Reports that a handler has returned whose request had ended.
+  func handlerReturned(from id: InboundID) {
+    core.handlerReturned(from: id)
     reportMemory()
   }
 }

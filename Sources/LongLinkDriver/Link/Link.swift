@@ -19,7 +19,7 @@ package protocol LinkOwner: AnyObject {
   /// A client has shown who it is. Only a server hears it.
   func linkIdentifies(_ link: Link)
   /// The peer has cancelled one of its requests, which a client's short link never has.
-  func link(_ link: Link, cancels serial: UInt32)
+  func link(_ link: Link, cancels request: InboundID)
   /// Messages that wait can be sent.
   func linkResumesSending(_ link: Link)
   /// The link has ended; this is its last event.
@@ -31,7 +31,7 @@ package protocol LinkOwner: AnyObject {
 extension LinkOwner {
   package func link(_ link: Link, observed observation: LinkObservation) {}
   package func linkIdentifies(_ link: Link) {}
-  package func link(_ link: Link, cancels serial: UInt32) {}
+  package func link(_ link: Link, cancels request: InboundID) {}
   package func linkResumesSending(_ link: Link) {}
 }
 
@@ -251,7 +251,7 @@ extension Link {
       }
       owner?.link(self, observed: observation)
     case .identify: owner?.linkIdentifies(self)
-    case .cancel(let serial): owner?.link(self, cancels: serial)
+    case .cancel(let request): owner?.link(self, cancels: request)
     case .resumeSending: owner?.linkResumesSending(self)
     }
   }

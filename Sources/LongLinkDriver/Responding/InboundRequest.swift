@@ -9,27 +9,23 @@ public struct InboundRequest: Sendable {
   public let type: MessageType
   /// The body, without metadata.
   public let body: [UInt8]
-  /// The serial on the wire; the logs of both sides contain it.
-  public let serial: UInt32
+  let id: InboundID
   /// The peer that sent the request.
   public let peer: Peer
   /// When the peer stops waiting for the response; nil if it set no deadline.
   public let deadline: LinkInstant?
-  /// The bytes counted for the request until its handler returns.
-  let byteCount: Int
   /// Nil in the usual case, where there is nothing but the time that remains. Apart from the
   /// request, which is small without it.
   private let extras: Box<ReceivedMetadata>?
 
   /// `metadata` is nil if it holds nothing but the deadline.
   package init(
-    type: MessageType, body: [UInt8], byteCount: Int, serial: UInt32, peer: Peer,
-    deadline: LinkInstant?, metadata: ReceivedMetadata?
+    type: MessageType, body: [UInt8], id: InboundID, peer: Peer, deadline: LinkInstant?,
+    metadata: ReceivedMetadata?
   ) {
-    self.byteCount = byteCount
     self.type = type
     self.body = body
-    self.serial = serial
+    self.id = id
     self.peer = peer
     self.deadline = deadline
     extras = metadata.map { Box($0) }
@@ -37,6 +33,8 @@ public struct InboundRequest: Sendable {
 
   private var received: ReceivedMetadata? { extras?.value }
 
+  /// The serial on the wire; the logs of both sides contain it.
+  public var serial: UInt32 { id.serial }
   /// The priority that the peer set: larger is more urgent; 0, the default, is the least urgent.
   public var priority: UInt32 { received?.priority ?? 0 }
   /// A key that all attempts of one request share; empty if the peer set none.

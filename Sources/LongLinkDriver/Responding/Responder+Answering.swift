@@ -37,8 +37,7 @@ extension Responder {
     let size = try body.encodedByteCount
     guard link.accepts(bodyOf: size) else { return refuse(size, request) }
     if !link.isNative { try link.validate(body) }
-    let isOwed = try link.respond(request.serial, count: size, body)
-    if !isOwed { link.handlerReturned(bytes: request.byteCount) }
+    try link.respond(request.id, count: size, body)
   }
 
   /// Fails a request whose response is larger than the peer accepts.

@@ -6,15 +6,16 @@ extension Responder: StreamSide {
   /// An item, or the end of the items, of a request has arrived.
   @inline(__always)
   package func received(item: Arrival, on link: Link) {
-    running.slot(of: item.serial).flatMap { running[slot: $0].channel }?.received(item, on: link)
+    link.handler(of: item.serial)?.channel?.received(item, on: link)
   }
 
   package func heard(_ news: StreamNews, of serial: UInt32, on link: Link) {
+    guard let work = link.handler(of: serial) else { return }
     switch news {
-    case .itemSent: running[serial]?.channel?.itemSent()
-    case .stuck: running[serial]?.channel?.peerIsStuck()
+    case .itemSent: work.channel?.itemSent()
+    case .stuck: work.channel?.peerIsStuck()
     case .overLimit:
-      giveUp(serial, .overloaded, "an item and the windows of all streams exceed the limit")
+      interrupt(work, .overloaded, "an item and the windows of all streams exceed the limit")
     }
   }
 }

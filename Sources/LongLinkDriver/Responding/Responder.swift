@@ -6,29 +6,21 @@ package import LongLinkCore
 
 /// Runs the handlers of one connection's inbound requests, and sends their responses.
 ///
-/// It lives on its loop. A request is removed from `running` exactly once: answered, cancelled by
-/// the peer, past its deadline, or with the connection. In the last three cases its handler's task
-/// is cancelled, and the connection counts the request until the handler returns.
-package final class Responder: TimerHandler {
-  struct Running {
-    /// Distinguishes the request from a later one with the same serial.
-    let number: UInt64
-    var task: Task<Void, any Error>?
-    var timer: LoopTimer?
-    /// This side of its stream, if it carries items.
-    var channel: ItemChannel?
-  }
-
+/// It lives on its loop. The connection has a row for each request until that has ended and its
+/// handler has returned; for a handler that runs in a task, the row keeps the `RunningHandler`.
+/// Every such request ends in `end`, once: answered, cancelled by the peer, interrupted, or with
+/// the connection.
+package final class Responder {
   /// The retry delay that a peer is given when the server's memory budget is spent.
   private static let pauseForMemory = Duration.seconds(1)
 
   let link: Link
   /// The link's loop, copied so that reading it does not retain the link.
-  private let loop: EventLoop
+  let loop: EventLoop
   let routes: Routes
   let peer: Peer
-  var running: SerialTable<Running>
-  private var started: UInt64 = 0
+  /// The handlers that run in tasks and whose requests have not ended.
+  private var running = 0
   /// Called when the last handler has ended.
   package var onIdle: (() -> Void)?
 
@@ -37,7 +29,6 @@ package final class Responder: TimerHandler {
     loop = link.loop
     self.routes = routes
     self.peer = peer
-    running = SerialTable(mix: Link.serialMix)
   }
 
   /// Handles a request that has arrived.
@@ -72,8 +63,7 @@ package final class Responder: TimerHandler {
     let request = InboundRequest(
       type: type,
       body: link.takeBody(of: arrival),
-      byteCount: arrival.byteCount,
-      serial: arrival.serial, peer: peer,
+      id: link.id(of: arrival), peer: peer,
       deadline: remaining.map { loop.now + Int64($0) * 1_000_000 },
       metadata: link.notableMetadata)
     link.count { $0.handled += 1 }
@@ -108,17 +98,14 @@ package final class Responder: TimerHandler {
     _ handler: @escaping @Sendable (InboundRequest) async throws -> AnyBody,
     _ placement: HandlerPlacement, _ request: InboundRequest, _ channel: ItemChannel? = nil
   ) {
-    started += 1
-    let number = started
-    var entry = Running(number: number, channel: channel)
-    if let deadline = request.deadline {
-      entry.timer = loop.schedule(at: deadline, self, token: UInt64(request.serial))
+    let work = RunningHandler(handler, request, channel, for: self)
+    // Kept first, because an executor may run the task to its end at once.
+    guard link.setHandler(work, of: request.id) else {
+      channel?.close("the exchange has ended")
+      return link.handlerReturned(from: request.id)
     }
-    let work = HandlerRun(
-      handler: handler, request: request, number: number, responder: LoopBound(self, on: loop),
-      loop: loop)
-    // Inserted first, because an executor may run the task to its end at once.
-    running.insert(entry, for: request.serial)
+    running += 1
+    work.setTimer()
     let executor: any TaskExecutor =
       switch placement {
       case .connectionLoop: loop
@@ -127,53 +114,60 @@ package final class Responder: TimerHandler {
       }
     // The task never throws. A non-throwing one would cost another allocation for each request,
     // because the runtime wraps it in a throwing one.
-    let task = Task(executorPreference: executor) { () async throws -> Void in await work() }
-    _ = running.update(request.serial) { entry in
-      if entry.number == number { entry.task = task }
-    }
+    let task = Task(executorPreference: executor) { () async throws -> Void in await work.run() }
+    if work.hasEnded { task.cancel() } else { work.task = task }
   }
 
-  fileprivate func finished(
-    _ request: InboundRequest, _ number: UInt64, _ result: Result<AnyBody, any Error>
-  ) {
-    guard running[request.serial]?.number == number else {
-      // Meanwhile the peer cancelled it, its deadline passed, or the connection ended.
-      if case .failure(is HandlerSkipped) = result {
-        link.count { $0.handlersSkipped += 1 }
-      } else {
-        link.count { $0.droppedResponses += 1 }
-      }
-      link.handlerReturned(bytes: request.byteCount)
-      return
-    }
-    let channel = running[request.serial]?.channel
+  /// A handler has returned.
+  func returned(_ work: RunningHandler, _ result: Result<AnyBody, any Error>) {
+    if work.hasEnded { return drop(work, result) }
     // A response with code 200 follows the last item, also one that nobody waited for.
-    if case .success = result, let channel, !channel.isFlushed {
+    if case .success = result, let channel = work.channel, !channel.isFlushed {
+      work.result = result
       channel.whenWritten {
-        self.finished(request, number, result)
+        self.conclude(work, result)
       } orLate: {
-        self.giveUp(request.serial, .deadlinePassed, "the peer took no item in time")
+        self.interrupt(work, .deadlinePassed, "the peer took no item in time")
       }
       return
     }
-    end(request.serial)
-    switch result {
-    case .success(let body): answer(request, body)
-    case .failure(let error): reject(request, error, ofStream: channel?.number ?? 0)
-    }
-    if running.isEmpty { onIdle?() }
+    conclude(work, result)
   }
 
-  /// Removes a request. If its handler has returned and items still wait, returns what is left to
-  /// do once the connection knows that the request has ended.
-  @discardableResult
-  func end(_ serial: UInt32) -> (() -> Void)? {
-    guard let entry = running.remove(serial) else { return nil }
-    if let timer = entry.timer { loop.cancel(timer) }
-    let rest = entry.channel?.onWritten
-    entry.channel?.close("the exchange has ended")
-    return rest
+  private func conclude(_ work: RunningHandler, _ result: Result<AnyBody, any Error>) {
+    work.result = nil
+    end(work, cancelling: false) {
+      switch result {
+      case .success(let body): answer(work.request, body)
+      case .failure(let error): reject(work.request, error, ofStream: work.channel?.number ?? 0)
+      }
+    }
   }
+
+  /// Drops what a handler has returned after its request had ended.
+  private func drop(_ work: RunningHandler, _ result: Result<AnyBody, any Error>) {
+    link.count {
+      if case .failure(is HandlerSkipped) = result {
+        $0.handlersSkipped += 1
+      } else {
+        $0.droppedResponses += 1
+      }
+    }
+    link.handlerReturned(from: work.request.id)
+  }
+
+  /// Ends a request whose handler runs in a task.
+  private func end(
+    _ work: RunningHandler, cancelling: Bool = true, _ respond: () -> Void = {}
+  ) {
+    running -= 1
+    work.end(cancelling: cancelling)
+    respond()
+    // Its handler has returned, and its last items have waited.
+    if let result = work.result { drop(work, result) }
+    if running == 0 { onIdle?() }
+  }
+
 }
 
 // MARK: - Responses
@@ -242,21 +236,20 @@ extension Responder {
     _ request: InboundRequest, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
     dialectCode: UInt32? = nil, retryAfter: Duration? = nil
   ) {
-    let isOwed = send(
-      request.serial, code, body, isRefused: isRefused, dialectCode: dialectCode,
+    send(
+      request.id, code, body, isRefused: isRefused, dialectCode: dialectCode,
       retryAfter: retryAfter)
-    if !isOwed { link.handlerReturned(bytes: request.byteCount) }
   }
 
-  /// Sends a response; returns false if the request had already ended.
+  /// Sends a response with a code, unless the request has ended.
   func send(
-    _ serial: UInt32, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
-    isInterrupted: Bool = false, dialectCode: UInt32? = nil, retryAfter: Duration? = nil
-  ) -> Bool {
+    _ id: InboundID, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
+    isInterrupting: Bool = false, dialectCode: UInt32? = nil, retryAfter: Duration? = nil
+  ) {
     var metadata: MetadataBlock?
-    if isInterrupted || retryAfter != nil, link.features.contains(.metadata) {
+    if isInterrupting || retryAfter != nil, link.features.contains(.metadata) {
       metadata = try? Metadata(
-        retryAfter: retryAfter?.wireMilliseconds ?? 0, interrupted: isInterrupted
+        retryAfter: retryAfter?.wireMilliseconds ?? 0, interrupted: isInterrupting
       ).encodedBlock()
     }
     var room = link.maxBody
@@ -267,8 +260,8 @@ extension Responder {
     var body = body.count > room ? Array(body.prefix(room)) : body
     // Checked after it was cut, because a cut body may end with part of a delimiter.
     if (try? link.validate(body)) == nil { body = [] }
-    return link.respond(
-      serial, code: code, isRefused: isRefused, isUrgent: isInterrupted, ownCode: dialectCode,
+    link.respond(
+      id, code: code, isRefused: isRefused, isInterrupting: isInterrupting, ownCode: dialectCode,
       metadata: metadata, body)
   }
 
@@ -280,89 +273,43 @@ extension Responder {
   func refuse(
     _ arrival: Arrival, _ code: ResponseCode, _ detail: String, retryAfter: Duration? = nil
   ) {
-    let isOwed = send(
-      arrival.serial, code, text(detail), isRefused: true, retryAfter: retryAfter)
-    if !isOwed { link.handlerReturned(bytes: arrival.byteCount) }
+    send(link.id(of: arrival), code, text(detail), isRefused: true, retryAfter: retryAfter)
   }
 }
 
-// MARK: - Endings without a response
+// MARK: - Endings that the handler does not make
 
 extension Responder {
   /// Handles the peer's cancel: cancels the handler's task.
-  package func cancel(_ serial: UInt32) {
-    guard let task = running[serial]?.task else { return }
+  package func cancel(_ request: InboundID) {
+    guard let work = link.handler(ofOutlived: request) else { return }
     link.count { $0.handlersCancelled += 1 }
-    let rest = end(serial)
-    task.cancel()
-    rest?()
-    if running.isEmpty { onIdle?() }
+    end(work)
   }
 
   /// Cancels every handler's task when the connection has ended.
   package func abandon() {
-    let serials = running.keys.sorted()
-    for serial in serials {
-      let task = running[serial]?.task
-      let rest = end(serial)
-      task?.cancel()
-      rest?()
+    for work in link.outlivedHandlers where !work.hasEnded {
+      link.count { $0.handlersAbandoned += 1 }
+      end(work)
     }
-    link.count { $0.handlersAbandoned += UInt64(serials.count) }
   }
 
-  package func timerFired(token: UInt64) {
-    let serial = UInt32(token)
-    guard running[serial]?.task != nil else { return }
+  func deadlinePassed(_ work: RunningHandler) {
     link.count { $0.handlersLate += 1 }
-    giveUp(serial, .deadlinePassed, "the deadline passed before the response")
+    interrupt(work, .deadlinePassed, "the deadline passed before the response")
   }
 
   /// Responds in the handler's place, and cancels its task. The response waits for no room, because
   /// the connection may be about to close, and says that the handler did not make it.
-  func giveUp(_ serial: UInt32, _ code: ResponseCode, _ detail: String) {
-    guard let task = running[serial]?.task else { return }
-    let rest = end(serial)
-    task.cancel()
-    link.outlives(serial)
-    _ = send(serial, code, text(detail), isInterrupted: true)
-    rest?()
-    if running.isEmpty { onIdle?() }
-  }
-}
-
-/// One run of an asynchronous handler.
-private struct HandlerRun: Sendable {
-  let handler: @Sendable (InboundRequest) async throws -> AnyBody
-  let request: InboundRequest
-  let number: UInt64
-  let responder: LoopBound<Responder>
-  let loop: EventLoop
-
-  func callAsFunction() async {
-    if loop.isCurrent { loop.handlerBegins(request.type) }
-    // A request that was given up before its task ran: skip the handler.
-    let result: Result<AnyBody, any Error>
-    do {
-      if Task.isCancelled { throw HandlerSkipped() }
-      result = .success(try await handler(request))
-    } catch {
-      result = .failure(error)
-    }
-    if loop.isCurrent {
-      finish(result)
-    } else {
-      loop.execute { finish(result) }
-    }
-  }
-
-  private func finish(_ result: Result<AnyBody, any Error>) {
-    responder.value.finished(request, number, result)
+  func interrupt(_ work: RunningHandler, _ code: ResponseCode, _ detail: String) {
+    guard !work.hasEnded else { return }
+    end(work) { send(work.request.id, code, text(detail), isInterrupting: true) }
   }
 }
 
 /// Thrown instead of calling the handler of a request that was given up.
-private struct HandlerSkipped: Error {}
+struct HandlerSkipped: Error {}
 
 /// Thrown instead of calling a typed handler if the body does not decode.
 package struct UndecodableRequest: Error {

@@ -77,11 +77,11 @@ final class Side {
   /// The turn of handlers ends when `endTurn` is called.
   var delaysTurns = false
   /// The peer's requests that are not answered, and what each counts for.
-  private(set) var running: [UInt32: Int] = [:]
+  private(set) var running: [UInt32: InboundID] = [:]
   /// The running ones whose handlers go on after the answer.
   private var outliving: Set<UInt32> = []
   /// What the handlers count for that go on.
-  private(set) var outlived: [Int] = []
+  private(set) var outlived: [InboundID] = []
 
   init(_ settings: ConnectionSettings, at now: LinkInstant = .start) {
     connection = Connection(settings: settings, at: now)
@@ -234,12 +234,12 @@ final class Side {
     switch news {
     case .life(.established): events.append(.established)
     case .identify: events.append(.identify(connection.takeCredential()))
-    case .cancel(let serial):
-      if let bytes = running.removeValue(forKey: serial) { outlived.append(bytes) }
-      outliving.remove(serial)
-      forgetStream(serial)
+    case .cancel(let id):
+      if let running = running.removeValue(forKey: id.serial) { outlived.append(running) }
+      outliving.remove(id.serial)
+      forgetStream(id.serial)
       if !isDeaf { returnHandlers() }
-      events.append(.cancel(serial))
+      events.append(.cancel(id.serial))
     case .request(.collect(let serial)):
       if !awaited.contains(serial) { connection.abandonResponse(serial) }
     case .observed(.ponged(let id, let roundTrip)): events.append(.ponged(id, roundTrip: roundTrip))
@@ -270,16 +270,12 @@ final class Side {
 extension Side {
   /// The handlers return that have gone on.
   func returnHandlers() {
-    for bytes in outlived { connection.handlerReturned(bytes: bytes) }
+    for id in outlived { connection.handlerReturned(from: id) }
     outlived = []
   }
 
   /// A request's handler goes on after its answer, until `returnHandlers` is called.
-  func outlive(_ serial: UInt32) {
-    guard running[serial] != nil else { return }
-    connection.outlives(serial)
-    outliving.insert(serial)
-  }
+  func outlive(_ serial: UInt32) { outliving.insert(serial) }
 
   private func deliver(_ arrival: Arrival) {
     switch arrival.kind {
@@ -302,7 +298,7 @@ extension Side {
   }
 
   private func deliverRequest(_ arrival: Arrival) {
-    running[arrival.serial] = arrival.byteCount
+    running[arrival.serial] = connection.id(of: arrival)
     let (metadata, body) = (metadata(arrival), body(arrival))
     events.append(.request(arrival.serial, type: arrival.tag, metadata: metadata, body: body))
     if echoes { respond(arrival.serial, body) }
@@ -344,11 +340,14 @@ extension Side {
     _ serial: UInt32, code: ResponseCode = .ok, refused: Bool = false, metadata: [UInt8]? = nil,
     _ body: [UInt8] = []
   ) -> Bool {
+    let id = running[serial] ?? InboundID(serial: serial, number: 0)
+    let isOutlived = outliving.remove(serial) != nil
     let isOwed = connection.respond(
-      serial, code: code, isRefused: refused, metadata: metadata.map(MetadataBlock.init), body)
+      id, code: code, isRefused: refused, isInterrupting: isOutlived,
+      metadata: metadata.map(MetadataBlock.init), body)
     if isOwed {
-      let bytes = running.removeValue(forKey: serial)
-      if outliving.remove(serial) != nil, let bytes { outlived.append(bytes) }
+      running[serial] = nil
+      if isOutlived { outlived.append(id) }
       forgetStream(serial)
     }
     drain()

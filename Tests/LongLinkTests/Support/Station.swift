@@ -78,7 +78,7 @@ final class Station: LinkOwner {
   func link(_ link: Link, received message: Arrival) {
     received += 1
     if message.kind == .request, answers {
-      _ = link.respond(message.serial, code: .ok, answer)
+      link.respond(link.id(of: message), code: .ok, answer)
     }
   }
   func link(_ link: Link, reports news: LifeNews) {}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+@_spi(Loop) internal import LongLinkTransport
+
+/// A handler that runs in a task, for one request: what the connection keeps in the request's row.
+///
+/// All of its variables are used on the loop alone.
+final class RunningHandler: @unchecked Sendable, TimerHandler {
+  let request: InboundRequest
+  private let handler: @Sendable (InboundRequest) async throws -> AnyBody
+  private let responder: Responder
+  private let loop: EventLoop
+  /// This side of its stream, if it carries items.
+  let channel: ItemChannel?
+  /// Nil before the task is made, and once the request has ended.
+  var task: Task<Void, any Error>?
+  private var timer: LoopTimer?
+  /// Whether the request has ended. The handler may still run.
+  private(set) var hasEnded = false
+  /// What the handler has returned, while its last items wait to be sent.
+  var result: Result<AnyBody, any Error>?
+
+  init(
+    _ handler: @escaping @Sendable (InboundRequest) async throws -> AnyBody,
+    _ request: InboundRequest, _ channel: ItemChannel?, for responder: Responder
+  ) {
+    self.handler = handler
+    self.request = request
+    self.channel = channel
+    self.responder = responder
+    loop = responder.loop
+  }
+
+  /// What `Link.setHandler` has kept.
+  static func kept(_ payload: AnyObject) -> RunningHandler {
+    // Nothing else is kept as a payload.
+    unsafe unsafeDowncast(payload, to: RunningHandler.self)
+  }
+
+  /// Ends the request at its deadline.
+  func setTimer() {
+    guard let deadline = request.deadline else { return }
+    timer = loop.schedule(at: deadline, self, token: 0)
+  }
+
+  func timerFired(token: UInt64) {
+    timer = nil
+    responder.deadlinePassed(self)
+  }
+
+  /// The request ends. If the handler has not returned, its task is to be cancelled.
+  func end(cancelling: Bool) {
+    hasEnded = true
+    if let timer { loop.cancel(timer) }
+    timer = nil
+    channel?.close("the exchange has ended")
+    if cancelling { task?.cancel() }
+    task = nil
+  }
+
+  func run() async {
+    if loop.isCurrent { loop.handlerBegins(request.type) }
+    let result: Result<AnyBody, any Error>
+    do {
+      // A request that ended before its task ran: skip the handler.
+      if Task.isCancelled { throw HandlerSkipped() }
+      result = .success(try await handler(request))
+    } catch {
+      result = .failure(error)
+    }
+    if loop.isCurrent {
+      responder.returned(self, result)
+    } else {
+      loop.execute { self.responder.returned(self, result) }
+    }
+  }
+}
