@@ -12,7 +12,7 @@ extension ClientCore: LinkOwner {
       if machine.wantsOutcomes { answered(message, on: link) }
       requests.answered(message, on: link)
     case .request:
-      connection(link.id)?.responder.handle(message)
+      connection(link.id)?.responder.handle(message, on: link)
     case .item, .end:
       side(of: message.serial, on: link)?.received(item: message, on: link)
     default:
@@ -58,7 +58,7 @@ extension ClientCore: LinkOwner {
   }
 
   func link(_ link: Link, cancels request: InboundID) {
-    connection(link.id)?.responder.cancel(request)
+    connection(link.id)?.responder.cancel(request, on: link)
     finishIfLeft(link)
   }
 
@@ -231,7 +231,7 @@ extension ClientCore: LinkOwner {
   private func abandoned(_ link: Link, _ reason: CloseReason) {
     totals.ended(reason)
     connection(link.id)?.requestsLost = requests.carriedCount(by: link)
-    connection(link.id)?.responder.abandon()
+    connection(link.id)?.responder.abandon(link)
     requests.lost(link, reason, resends: closing == nil)
     for completion in pings.takeAll(on: link) {
       completion(.failure(.lost(reason, delivery: .sent, doing: "ping", peer: link.peer)))

@@ -238,7 +238,7 @@ extension ClientCore: TimerHandler {
         on: loop, log: log)
       let peer = Peer(id: UInt64(attempt), address: address, on: loop)
       peer.attach(to: self)
-      let responder = Responder(link: link, routes: router.snapshot, peer: peer)
+      let responder = Responder(routes: router.snapshot, peer: peer, on: loop)
       connections.append(
         ClientConnection(
           link: link, peer: peer, responder: responder, path: pathHeartbeat?.path ?? 0))

@@ -50,7 +50,7 @@ final class ServerConnection {
       group: admission.group,
       readLimits: lane.configuration.readLimits)
     peer = Peer(id: id, address: link.peer, on: lane.loop, decoded: link.decoded)
-    responder = Responder(link: link, routes: lane.routes, peer: peer)
+    responder = Responder(routes: lane.routes, peer: peer, on: lane.loop)
     peer.attach(to: self)
     responder.onIdle = { [unowned self] in finishIfDrained() }
   }
@@ -159,7 +159,7 @@ extension ServerConnection: LinkOwner {
   func link(_ link: Link, received message: Arrival) {
     switch message.kind {
     case .request:
-      responder.handle(message)
+      responder.handle(message, on: link)
       finishIfDrained()
     case .response:
       requests.answered(message, on: link)
@@ -193,7 +193,7 @@ extension ServerConnection: LinkOwner {
     case .abandon(let reason):
       peer.ended(reason)
       lane.abandoned(self, reason)
-      responder.abandon()
+      responder.abandon(link)
       requestsIfAny?.lost(link, reason, resends: false)
       requestsIfAny?.failWaiting(all: true) { operation, _ in
         .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
@@ -216,7 +216,7 @@ extension ServerConnection: LinkOwner {
 
   func linkIdentifies(_ link: Link) { lane.identify(self) }
 
-  func link(_ link: Link, cancels request: InboundID) { responder.cancel(request) }
+  func link(_ link: Link, cancels request: InboundID) { responder.cancel(request, on: link) }
 
   func linkResumesSending(_ link: Link) { link.shareRoom(requestsIfAny, pushesIfAny) }
 

@@ -23,12 +23,12 @@ extension Responder: StreamSide {
 extension Responder {
   /// Why the items of a request do not fit its handler; nil if they do.
   @inline(__always)
-  func shapeProblem(of arrival: Arrival, _ wanted: StreamShape) -> String? {
+  func shapeProblem(of arrival: Arrival, on link: Link, _ wanted: StreamShape) -> String? {
     // Usually no request of the connection carries items, and this route takes none.
-    wanted.isEmpty && !link.hasStreams ? nil : problem(of: arrival, wanted)
+    wanted.isEmpty && !link.hasStreams ? nil : problem(of: arrival, on: link, wanted)
   }
 
-  private func problem(of arrival: Arrival, _ wanted: StreamShape) -> String? {
+  private func problem(of arrival: Arrival, on link: Link, _ wanted: StreamShape) -> String? {
     let shape = link.streamShape(of: arrival.serial)
     guard shape == wanted else {
       return """
@@ -41,14 +41,14 @@ extension Responder {
     return nil
   }
 
-  func start(_ route: StreamRoute, _ request: InboundRequest) {
+  func start(_ route: StreamRoute, _ request: InboundRequest, on link: Link) {
     let channel = ItemChannel(
       request.type, route.shape, itemTimeout: route.itemTimeout, serial: request.serial, on: link)
     let bound = BoundChannel(channel, decoded: link.decoded)
     let handler = route.handler
     start(
       { request in try await handler(request, Items(bound), ItemWriter(bound)) }, route.placement,
-      request, channel)
+      request, channel, on: link)
   }
 }
 

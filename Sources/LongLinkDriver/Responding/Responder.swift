@@ -2,61 +2,65 @@
 
 internal import Logging
 package import LongLinkCore
-@_spi(Loop) internal import LongLinkTransport
+@_spi(Loop) package import LongLinkTransport
 
-/// Runs the handlers of one connection's inbound requests, and sends their responses.
+/// Runs the handlers of a peer's requests, and sends their responses. The peer may have any number
+/// of links, or none.
 ///
-/// It lives on its loop. The connection has a row for each request until that has ended and its
-/// handler has returned; for a handler that runs in a task, the row keeps the `RunningHandler`.
-/// Every such request ends in `end`, once: answered, cancelled by the peer, interrupted, or with
-/// the connection.
+/// It lives on its loop. The link that carried a request has a row for it until the request has
+/// ended and its handler has returned; for a handler that runs in a task, the row keeps the
+/// `RunningHandler`. Every such request ends in `end`, once: answered, cancelled by the peer,
+/// interrupted, or abandoned with its link.
 package final class Responder {
   /// The retry delay that a peer is given when the server's memory budget is spent.
   private static let pauseForMemory = Duration.seconds(1)
 
-  let link: Link
-  /// The link's loop, copied so that reading it does not retain the link.
   let loop: EventLoop
   let routes: Routes
   let peer: Peer
+  private let orphanPolicy: OrphanPolicy
   /// The handlers that run in tasks and whose requests have not ended.
   private var running = 0
-  /// Called when the last handler has ended.
+  /// Those of them whose links have ended, and what they hold.
+  private var orphans = OrphanPolicy.Count()
+  /// Called when the last request with a handler that runs in a task has ended.
   package var onIdle: (() -> Void)?
 
-  package init(link: Link, routes: Routes, peer: Peer) {
-    self.link = link
-    loop = link.loop
+  package init(
+    routes: Routes, peer: Peer, orphans: OrphanPolicy = .cancelled, on loop: EventLoop
+  ) {
+    self.loop = loop
     self.routes = routes
     self.peer = peer
+    orphanPolicy = orphans
   }
 
   /// Handles a request that has arrived.
-  package func handle(_ arrival: Arrival) {
+  package func handle(_ arrival: Arrival, on link: Link) {
     let type = arrival.type
     guard let slot = routes.slot(of: type) else {
-      refuse(arrival, .unknownType, "no handler for message type \(arrival.tag)")
+      refuse(arrival, on: link, .unknownType, "no handler for message type \(arrival.tag)")
       return
     }
     // Before anything else, so that a peer without access learns nothing about the route.
     if routes.isGuarded(at: slot), case .guarded(let rule, _) = routes[slot], !rule.allows(peer) {
-      refuseAccess(arrival)
+      refuseAccess(arrival, on: link)
       return
     }
     let remaining = link.remaining
     if remaining == 0 {
       link.count { $0.handlersLate += 1 }
-      refuse(arrival, .deadlinePassed, "the deadline had passed on arrival")
+      refuse(arrival, on: link, .deadlinePassed, "the deadline had passed on arrival")
       return
     }
-    if let problem = shapeProblem(of: arrival, routes.shape(at: slot)) {
-      refuse(arrival, .malformed, problem)
+    if let problem = shapeProblem(of: arrival, on: link, routes.shape(at: slot)) {
+      refuse(arrival, on: link, .malformed, problem)
       return
     }
     guard link.hasMemory else {
       link.count { $0.refusedForMemory += 1 }
       refuse(
-        arrival, .overloaded, "the server's memoryLimit is reached",
+        arrival, on: link, .overloaded, "the server's memoryLimit is reached",
         retryAfter: Responder.pauseForMemory)
       return
     }
@@ -68,37 +72,39 @@ package final class Responder {
       metadata: link.notableMetadata)
     link.count { $0.handled += 1 }
     if request.priority > 0 { link.setPriority(request.priority, of: request.serial) }
-    begin(routes[slot], request)
+    begin(routes[slot], request, on: link)
   }
 
-  private func begin(_ route: borrowing Route, _ request: InboundRequest) {
+  private func begin(_ route: borrowing Route, _ request: InboundRequest, on link: Link) {
     switch route {
-    case .inline(let handler): run(handler, request)
-    case .task(let placement, let handler): start(handler, placement, request)
-    case .stream(let route): start(route, request)
-    case .guarded(_, let route): begin(route, request)
+    case .inline(let handler): run(handler, request, on: link)
+    case .task(let placement, let handler): start(handler, placement, request, on: link)
+    case .stream(let route): start(route, request, on: link)
+    case .guarded(_, let route): begin(route, request, on: link)
     }
   }
 
   private func run(
-    _ handler: @Sendable (InboundRequest) throws -> AnyBody, _ request: InboundRequest
+    _ handler: @Sendable (InboundRequest) throws -> AnyBody, _ request: InboundRequest,
+    on link: Link
   ) {
     loop.handlerBegins(request.type)
     do {
       let body = try handler(request)
       loop.handlerPauses()
-      answer(request, body)
+      answer(request, body, on: link)
     } catch {
       loop.handlerPauses()
-      reject(request, error)
+      reject(request, error, on: link)
     }
   }
 
   func start(
     _ handler: @escaping @Sendable (InboundRequest) async throws -> AnyBody,
-    _ placement: HandlerPlacement, _ request: InboundRequest, _ channel: ItemChannel? = nil
+    _ placement: HandlerPlacement, _ request: InboundRequest, _ channel: ItemChannel? = nil,
+    on link: Link
   ) {
-    let work = RunningHandler(handler, request, channel, for: self)
+    let work = RunningHandler(handler, request, channel, for: self, on: link)
     // Kept first, because an executor may run the task to its end at once.
     guard link.setHandler(work, of: request.id) else {
       channel?.close("the exchange has ended")
@@ -120,6 +126,7 @@ package final class Responder {
 
   /// A handler has returned.
   func returned(_ work: RunningHandler, _ result: Result<AnyBody, any Error>) {
+    if work.isOrphan { endOrphan(work, cancelling: false) }
     if work.hasEnded { return drop(work, result) }
     // A response with code 200 follows the last item, also one that nobody waited for.
     if case .success = result, let channel = work.channel, !channel.isFlushed {
@@ -138,22 +145,23 @@ package final class Responder {
     work.result = nil
     end(work, cancelling: false) {
       switch result {
-      case .success(let body): answer(work.request, body)
-      case .failure(let error): reject(work.request, error, ofStream: work.channel?.number ?? 0)
+      case .success(let body): answer(work.request, body, on: work.link)
+      case .failure(let error):
+        reject(work.request, error, ofStream: work.channel?.number ?? 0, on: work.link)
       }
     }
   }
 
   /// Drops what a handler has returned after its request had ended.
   private func drop(_ work: RunningHandler, _ result: Result<AnyBody, any Error>) {
-    link.count {
+    work.link.count {
       if case .failure(is HandlerSkipped) = result {
         $0.handlersSkipped += 1
       } else {
         $0.droppedResponses += 1
       }
     }
-    link.handlerReturned(from: work.request.id)
+    work.link.handlerReturned(from: work.request.id)
   }
 
   /// Ends a request whose handler runs in a task.
@@ -174,32 +182,34 @@ package final class Responder {
 
 extension Responder {
   private func reject(
-    _ request: InboundRequest, _ error: any Error, ofStream stream: UInt64 = 0
+    _ request: InboundRequest, _ error: any Error, ofStream stream: UInt64 = 0, on link: Link
   ) {
     switch error {
     case let rejection as Rejection where rejection.code != .ok:
       send(
-        request, rejection.code, rejection.body,
+        request, on: link, rejection.code, rejection.body,
         dialectCode: rejection.dialectCode, retryAfter: rejection.retryAfter)
     case let error as UndecodableRequest:
-      refuse(request, error.reason)
+      refuse(request, error.reason, on: link)
     case let error as BodyError:
-      send(request, .malformed, text("\(error)"))
+      send(request, on: link, .malformed, text("\(error)", on: link))
     case let error as LongLinkError
     where error.code == .deadlineExceeded && error.isOf(stream: stream):
-      send(request, .deadlinePassed, text(error.detail))
+      send(request, on: link, .deadlinePassed, text(error.detail, on: link))
     case let error as LongLinkError
     where error.code == .decodingFailed && error.isOf(stream: stream):
       link.count { $0.undecodable += 1 }
-      send(request, .malformed, text(error.detail))
+      send(request, on: link, .malformed, text(error.detail, on: link))
     case let error as LongLinkError where error.code == .overloaded && error.isOf(stream: stream):
       link.count { $0.refusedForMemory += 1 }
-      send(request, .overloaded, text(error.detail), retryAfter: Responder.pauseForMemory)
+      send(
+        request, on: link, .overloaded, text(error.detail, on: link),
+        retryAfter: Responder.pauseForMemory)
     case is CancellationError:
-      send(request, .cancelled, text("cancelled"))
+      send(request, on: link, .cancelled, text("cancelled", on: link))
     case is HandlerSkipped:
       link.count { $0.handlersSkipped += 1 }
-      send(request, .cancelled, text("cancelled"), isRefused: true)
+      send(request, on: link, .cancelled, text("cancelled", on: link), isRefused: true)
     default:
       link.count { $0.handlersFailed += 1 }
       // The error's text may contain data that the peer must not see, so it is only logged. It may
@@ -207,13 +217,13 @@ extension Responder {
       link.log(
         .error, "A handler failed",
         metadata(request.type, request.serial, ["error": "\(PeerText("\(error)"))"]))
-      send(request, .failed, text("the handler failed"))
+      send(request, on: link, .failed, text("the handler failed", on: link))
     }
   }
 
   /// Refuses a request whose body does not decode, or not within its memory. A client may retry the
   /// latter if another time can differ.
-  private func refuse(_ request: InboundRequest, _ reason: BodyError) {
+  private func refuse(_ request: InboundRequest, _ reason: BodyError, on link: Link) {
     let code: ResponseCode
     switch reason.code {
     case .outOfMemory:
@@ -228,22 +238,23 @@ extension Responder {
     }
     // `isRefused` tells the peer that the handler was not called.
     send(
-      request, code, text("\(reason)"), isRefused: true,
+      request, on: link, code, text("\(reason)", on: link), isRefused: true,
       retryAfter: code == .overloaded ? Responder.pauseForMemory : nil)
   }
 
   func send(
-    _ request: InboundRequest, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
+    _ request: InboundRequest, on link: Link, _ code: ResponseCode, _ body: [UInt8],
+    isRefused: Bool = false,
     dialectCode: UInt32? = nil, retryAfter: Duration? = nil
   ) {
     send(
-      request.id, code, body, isRefused: isRefused, dialectCode: dialectCode,
+      request.id, on: link, code, body, isRefused: isRefused, dialectCode: dialectCode,
       retryAfter: retryAfter)
   }
 
   /// Sends a response with a code, unless the request has ended.
   func send(
-    _ id: InboundID, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
+    _ id: InboundID, on link: Link, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
     isInterrupting: Bool = false, dialectCode: UInt32? = nil, retryAfter: Duration? = nil
   ) {
     var metadata: MetadataBlock?
@@ -266,14 +277,17 @@ extension Responder {
   }
 
   /// The framework's text for the peer; empty in a dialect, which has no field for it.
-  func text(_ text: String) -> [UInt8] {
+  func text(_ text: String, on link: Link) -> [UInt8] {
     link.isNative ? Array(text.utf8) : []
   }
 
   func refuse(
-    _ arrival: Arrival, _ code: ResponseCode, _ detail: String, retryAfter: Duration? = nil
+    _ arrival: Arrival, on link: Link, _ code: ResponseCode, _ detail: String,
+    retryAfter: Duration? = nil
   ) {
-    send(link.id(of: arrival), code, text(detail), isRefused: true, retryAfter: retryAfter)
+    send(
+      link.id(of: arrival), on: link, code, text(detail, on: link), isRefused: true,
+      retryAfter: retryAfter)
   }
 }
 
@@ -281,30 +295,48 @@ extension Responder {
 
 extension Responder {
   /// Handles the peer's cancel: cancels the handler's task.
-  package func cancel(_ request: InboundID) {
+  package func cancel(_ request: InboundID, on link: Link) {
     guard let work = link.handler(ofOutlived: request) else { return }
     link.count { $0.handlersCancelled += 1 }
     end(work)
   }
 
-  /// Cancels every handler's task when the connection has ended.
-  package func abandon() {
+  /// Handles the end of a link: cancels the tasks of its handlers, unless the policy lets them go
+  /// on.
+  package func abandon(_ link: Link) {
     for work in link.outlivedHandlers where !work.hasEnded {
-      link.count { $0.handlersAbandoned += 1 }
-      end(work)
+      if orphans.takes(work.byteCount, orphanPolicy) {
+        work.orphaned(for: orphanPolicy.time)
+      } else {
+        link.count { $0.handlersAbandoned += 1 }
+        end(work)
+      }
     }
   }
 
+  /// The deadline of a request has passed, or the time of a handler without a link.
   func deadlinePassed(_ work: RunningHandler) {
-    link.count { $0.handlersLate += 1 }
+    guard !work.isOrphan else { return endOrphan(work, cancelling: true) }
+    work.link.count { $0.handlersLate += 1 }
     interrupt(work, .deadlinePassed, "the deadline passed before the response")
+  }
+
+  /// Ends a request whose link has ended: nobody can get its answer.
+  private func endOrphan(_ work: RunningHandler, cancelling: Bool) {
+    orphans.left(work.byteCount)
+    work.isOrphan = false
+    if cancelling { work.link.count { $0.handlersAbandoned += 1 } }
+    end(work, cancelling: cancelling)
   }
 
   /// Responds in the handler's place, and cancels its task. The response waits for no room, because
   /// the connection may be about to close, and says that the handler did not make it.
   func interrupt(_ work: RunningHandler, _ code: ResponseCode, _ detail: String) {
     guard !work.hasEnded else { return }
-    end(work) { send(work.request.id, code, text(detail), isInterrupting: true) }
+    let link = work.link
+    end(work) {
+      send(work.request.id, on: link, code, text(detail, on: link), isInterrupting: true)
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
 
 /// A handler that runs in a task, for one request: what the connection keeps in the request's row.
@@ -9,6 +10,10 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
   let request: InboundRequest
   private let handler: @Sendable (InboundRequest) async throws -> AnyBody
   private let responder: Responder
+  /// The link that carried the request; it may have ended.
+  let link: Link
+  /// What the handler holds.
+  let byteCount: Int
   private let loop: EventLoop
   /// This side of its stream, if it carries items.
   let channel: ItemChannel?
@@ -17,17 +22,21 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
   private var timer: LoopTimer?
   /// Whether the request has ended. The handler may still run.
   private(set) var hasEnded = false
+  /// Whether its link has ended, and the handler goes on.
+  var isOrphan = false
   /// What the handler has returned, while its last items wait to be sent.
   var result: Result<AnyBody, any Error>?
 
   init(
     _ handler: @escaping @Sendable (InboundRequest) async throws -> AnyBody,
-    _ request: InboundRequest, _ channel: ItemChannel?, for responder: Responder
+    _ request: InboundRequest, _ channel: ItemChannel?, for responder: Responder, on link: Link
   ) {
     self.handler = handler
     self.request = request
     self.channel = channel
     self.responder = responder
+    self.link = link
+    byteCount = request.body.count
     loop = responder.loop
   }
 
@@ -41,6 +50,15 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
   func setTimer() {
     guard let deadline = request.deadline else { return }
     timer = loop.schedule(at: deadline, self, token: 0)
+  }
+
+  /// Lets the handler go on without a link, for a time in nanoseconds at most. Its stream ends.
+  func orphaned(for time: Int64) {
+    isOrphan = true
+    channel?.close("the connection has ended")
+    if let timer { loop.cancel(timer) }
+    let limit = loop.now + time
+    timer = loop.schedule(at: min(limit, request.deadline ?? limit), self, token: 0)
   }
 
   func timerFired(token: UInt64) {

@@ -17,6 +17,8 @@ final class Station: LinkOwner {
   /// Whether each request is answered at once.
   var answers = true
   var answer: [UInt8] = []
+  /// Gets the requests, if the station does not answer them.
+  var responder: Responder?
 
   var inputCapacity: Int { link.core.input.capacity }
   var inputCount: Int { link.core.input.count }
@@ -77,11 +79,15 @@ final class Station: LinkOwner {
 
   func link(_ link: Link, received message: Arrival) {
     received += 1
-    if message.kind == .request, answers {
+    if message.kind == .request, let responder {
+      responder.handle(message, on: link)
+    } else if message.kind == .request, answers {
       link.respond(link.id(of: message), code: .ok, answer)
     }
   }
-  func link(_ link: Link, reports news: LifeNews) {}
+  func link(_ link: Link, reports news: LifeNews) {
+    if case .abandon = news { responder?.abandon(link) }
+  }
   func link(_ link: Link, reports news: RequestNews) {}
   func link(_ link: Link, reports news: StreamNews, of serial: UInt32) {}
   func link(_ link: Link, endedWith reason: CloseReason) {}

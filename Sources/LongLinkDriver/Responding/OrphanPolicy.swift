@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What becomes of the handlers whose link ends before they have returned.
+///
+/// Nobody gets what they return. They count as memory of the link, which has ended, until then.
+package enum OrphanPolicy: Sendable {
+  /// Their tasks are cancelled.
+  case cancelled
+  /// They go on, so many together and with so many bytes of requests at most, each for so many
+  /// nanoseconds, or until its request's deadline. The tasks of others are cancelled.
+  case goOn(atMost: Int, holding: Int, for: Int64)
+
+  /// How long one goes on at most, in nanoseconds.
+  var time: Int64 {
+    if case .goOn(_, _, let time) = self { time } else { 0 }
+  }
+
+  /// The handlers of one peer that go on.
+  struct Count {
+    private var number = 0
+    private var bytes = 0
+
+    /// Counts one more with this many bytes, and returns true, if the policy has room for it.
+    mutating func takes(_ count: Int, _ policy: OrphanPolicy) -> Bool {
+      guard case .goOn(let most, let mostBytes, _) = policy, number < most,
+        bytes + count <= mostBytes
+      else { return false }
+      number += 1
+      bytes += count
+      return true
+    }
+
+    mutating func left(_ count: Int) {
+      number -= 1
+      bytes -= count
+    }
+  }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkTesting
+import Testing
+
+@testable import LongLinkCore
+@testable import LongLinkDriver
+@testable import LongLinkTransport
+
+/// Handlers whose link ends before they have returned.
+@Suite struct OrphanTests {
+  /// A peer with two links, whose handlers wait until they are let go.
+  private final class Setup {
+    let driver = StillDriver()
+    let loop: EventLoop
+    let stations: [Station]
+    let gate = Gate<[UInt8]>()
+    private(set) var timesIdle = 0
+
+    init(_ policy: OrphanPolicy) {
+      loop = EventLoop(driver: driver, name: "orphans")
+      stations = [Station(driver, loop), Station(driver, loop)]
+      let router = Router()
+      router.set(
+        1,
+        .task(.connectionLoop) { [gate] _ in
+          let answer = await gate.value
+          try Task.checkCancellation()
+          return answer
+        })
+      let responder = Responder(
+        routes: router.snapshot, peer: Peer(id: 1, address: nil, on: loop), orphans: policy,
+        on: loop)
+      responder.onIdle = { [unowned self] in timesIdle += 1 }
+      for station in stations { station.responder = responder }
+    }
+
+    /// Requests of as many bytes arrive on a link.
+    func bring(_ sizes: Int..., on index: Int) {
+      let station = stations[index]
+      station.turn {
+        for (place, size) in sizes.enumerated() {
+          let body = [UInt8](repeating: 7, count: size)
+          station.stream.bring(WireFrame.request(1, serial: 50 + UInt32(place), body).bytes)
+        }
+      }
+    }
+
+    func end(_ index: Int) {
+      stations[index].turn { self.stations[index].link.close(.closedByPeer) }
+    }
+
+    func counters(_ index: Int) -> ConnectionCounters { stations[index].link.counters }
+
+    /// The handlers return.
+    func letGo() {
+      gate.open([9])
+      for _ in 0..<4 { loop.turn(waitingUntil: .distantPast) }
+    }
+  }
+
+  @Test func `they are cancelled with their link`() {
+    let setup = Setup(.cancelled)
+    setup.bring(100, 100, on: 0)
+    #expect(setup.timesIdle == 0)
+    setup.end(0)
+    #expect(setup.counters(0).handlersAbandoned == 2 && setup.timesIdle == 1)
+    #expect(setup.stations[0].budget.held == 200 + 2 * Connection.requestOverhead)
+    setup.letGo()
+    #expect(setup.counters(0).droppedResponses == 2 && setup.timesIdle == 1)
+    #expect(setup.stations[0].budget.held == 0)
+  }
+
+  @Test func `they go on where the policy lets them, and answer nobody`() {
+    let setup = Setup(.goOn(atMost: 8, holding: 1_000, for: 1_000_000))
+    setup.bring(100, on: 0)
+    setup.end(0)
+    #expect(setup.counters(0).handlersAbandoned == 0 && setup.timesIdle == 0)
+    #expect(setup.stations[0].budget.held == 100 + Connection.requestOverhead)
+    // The same serial on the other link of the peer.
+    setup.bring(20, on: 1)
+    let written = setup.stations[1].link.bytesWritten
+    setup.letGo()
+    #expect(setup.counters(0).droppedResponses == 1 && setup.counters(0).responsesSent == 0)
+    #expect(setup.counters(1).responsesSent == 1 && setup.counters(1).droppedResponses == 0)
+    #expect(setup.stations[1].link.bytesWritten == written + 17)
+    #expect(setup.timesIdle == 1 && setup.stations[0].budget.held == 0)
+  }
+
+  @Test(arguments: [(1, 1_000), (8, 199)])
+  func `the others are cancelled beyond a number or so many bytes`(_ most: Int, _ bytes: Int) {
+    let setup = Setup(.goOn(atMost: most, holding: bytes, for: 1_000_000))
+    setup.bring(100, 100, on: 0)
+    setup.end(0)
+    #expect(setup.counters(0).handlersAbandoned == 1)
+    setup.letGo()
+    #expect(setup.counters(0).droppedResponses == 2 && setup.timesIdle == 1)
+  }
+
+  @Test func `they are cancelled when their time is over, which makes room for others`() {
+    let setup = Setup(.goOn(atMost: 1, holding: 100, for: 1_000_000))
+    setup.bring(100, on: 0)
+    setup.end(0)
+    setup.driver.now = setup.driver.now + 999_999
+    setup.loop.turn(waitingUntil: .distantPast)
+    #expect(setup.counters(0).handlersAbandoned == 0)
+    setup.driver.now = setup.driver.now + 1
+    setup.loop.turn(waitingUntil: .distantPast)
+    #expect(setup.counters(0).handlersAbandoned == 1 && setup.timesIdle == 1)
+    setup.bring(100, on: 1)
+    setup.end(1)
+    #expect(setup.counters(1).handlersAbandoned == 0)
+    setup.letGo()
+    #expect(setup.counters(1).droppedResponses == 1 && setup.timesIdle == 2)
+  }
+}
