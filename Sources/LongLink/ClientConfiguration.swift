@@ -20,8 +20,9 @@ public struct ClientConfiguration: Sendable {
   ///
   /// A dialect's heartbeat times replace `heartbeat.interval` and `heartbeat.timeout`.
   public var dialect = Dialect.native
-  /// What secures the connections to servers: `.tls(…)`, with the product LongLinkTLS. Default nil:
-  /// the connections are not encrypted, and whoever is on the path can read and change everything.
+  /// The security of the connections to servers: `.tls(…)`, with the product LongLinkTLS. Default
+  /// nil: the connections are not encrypted, and whoever is on the path can read and change
+  /// everything.
   ///
   /// Short links are secured by their way, for example a URL with `https`.
   public var security: ClientSecurity?
@@ -53,7 +54,7 @@ public struct ClientConfiguration: Sendable {
   /// The most bytes in the bodies of all waiting requests, and separately in those of all waiting
   /// pushes; at least 0. Default 16 MiB each.
   public var maxWaitingBytes = 16_777_216
-  /// How requests are retried.
+  /// How requests are retried. Default: at most 5 times, within a budget; see `RetryPolicy`.
   public var retry = RetryPolicy()
   /// The sizes of the outgoing buffer at which requests and pushes begin to wait, and continue.
   /// Defaults: 1 MiB, 512 KiB, and 32 MiB of bodies in fragments.
@@ -68,16 +69,19 @@ public struct ClientConfiguration: Sendable {
   public var streamWindows = StreamWindows()
   /// The most time for one connect, including its handshake; above zero. Default 10 s.
   public var connectTimeout: Duration = .seconds(10)
-  /// How a dead server is detected. The server may shorten the times.
+  /// How a dead server is detected. Default: by a ping after 30 s of silence, with 10 s for any
+  /// answer. The server may shorten both times.
   public var heartbeat = Heartbeat()
   /// How the client searches for the longest ping interval that its network allows, up to
   /// `heartbeat.interval`. Default nil: it always uses `heartbeat.interval`.
   public var adaptiveHeartbeat: AdaptiveHeartbeat?
   /// Storage for what an adaptive heartbeat learns about each network. Default nil: none.
   public var heartbeatMemory: (any HeartbeatMemory)?
-  /// How long to wait before reconnecting.
+  /// The delays before reconnecting. Default: random, within a window that grows up to 30 s; see
+  /// `ReconnectPolicy`.
   public var reconnect = ReconnectPolicy()
-  /// How to choose between servers.
+  /// How the client chooses between servers. Default: by priority and weight; a server that failed
+  /// cools down for 5 s or longer.
   public var serverPolicy = ServerPolicy()
   /// How long a replaced connection may wait for its last responses; above zero. Default 60 s.
   ///

@@ -67,7 +67,7 @@ extension ClientCounters: CustomStringConvertible {
   public var description: String { CounterText.lines(of: self) }
 }
 
-/// What the short links of one way have counted.
+/// Counters of the short links of one way, since the client was made.
 public struct ShortLinkCounters: Hashable, Sendable {
   /// Short links that were begun, those that failed to open included.
   public internal(set) var begun: UInt64 = 0

@@ -26,7 +26,7 @@ public enum ConnectionState: Hashable, Sendable {
   /// in a row. Requests fail; `connect()` asks for a credential and tries again. Over short links,
   /// so does a request for which the credential is another one.
   case notAccepted(ResponseCode)
-  /// `suspend` was called, and `resume` was not.
+  /// The client was suspended with `suspend`, and not resumed since.
   case suspended
   /// The client was closed.
   case closed

@@ -18,8 +18,9 @@ extension LongLinkClient {
 
   /// Returns the server's pushes of one type, or of all types if nil, with the given buffer.
   ///
-  /// As the other form, except that with a `close` buffer, `for try await` throws `overloaded` when
-  /// the consumer has fallen behind.
+  /// Pushes are buffered from this call on, across reconnects. With a `close` buffer,
+  /// `for try await` throws `overloaded` when the consumer has fallen behind. Call it on any
+  /// thread.
   public func pushes<Failure>(
     of type: MessageType? = nil, buffer: PushBuffer<Failure>
   ) -> BufferedSequence<Push, Failure> {

@@ -5,7 +5,7 @@ public import LongLinkCore
 
 extension LongLinkClient {
   /// Sets the handler of the server's requests of a method, for connections made after this call.
-  /// It gets the decoded request.
+  /// The handler gets the decoded request.
   ///
   /// A request whose body does not decode is refused with 400, without calling the handler.
   /// Otherwise like the form that takes a message type.
@@ -22,7 +22,7 @@ extension LongLinkClient {
   }
 
   /// Sets the handler of a method whose response has items, for connections made after this call.
-  /// It gets the decoded request.
+  /// The handler gets the decoded request.
   ///
   /// A request whose body does not decode is refused with 400, without calling the handler.
   /// Otherwise like the form that takes a message type and a shape.
@@ -37,11 +37,12 @@ extension LongLinkClient {
       ServerStreamingMethod.handler(handler))
   }
 
-  /// Sets the handler of a method whose request has items, for connections made after this call. It
-  /// reads them decoded.
+  /// Sets the handler of a method whose request has items, for connections made after this call.
+  /// The handler reads them decoded.
   ///
-  /// In place of an item that does not decode, reading throws `decodingFailed`; thrown on, that
-  /// responds with 400. Otherwise like the form that takes a message type and a shape.
+  /// In place of an item that does not decode, reading throws `decodingFailed`. A handler that
+  /// throws this error on responds with 400. Otherwise like the form that takes a message type and
+  /// a shape.
   public func onStreamRequest<Item: BodyDecodable, Reply: BodyEncodable>(
     _ method: ClientStreamingMethod<Item, Reply>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
@@ -53,11 +54,11 @@ extension LongLinkClient {
   }
 
   /// Sets the handler of a method with items in both directions, for connections made after this
-  /// call. It reads them decoded.
+  /// call. The handler reads them decoded.
   ///
-  /// In place of an item that does not decode, reading throws `decodingFailed`; thrown on, that
-  /// responds with 400, after the items that were written. Otherwise like the form that takes a
-  /// message type and a shape.
+  /// In place of an item that does not decode, reading throws `decodingFailed`. A handler that
+  /// throws this error on responds with 400, after the items that it has written. Otherwise like
+  /// the form that takes a message type and a shape.
   public func onStreamRequest<RequestItem: BodyDecodable, ResponseItem: BodyEncodable>(
     _ method: BidirectionalMethod<RequestItem, ResponseItem>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,

@@ -23,7 +23,7 @@ public struct Way: Sendable {
     self.kind = kind
   }
 
-  /// What the way is called in errors, logs and counters: `long link`, or the URL of its server.
+  /// The way's name in errors, logs and counters: `long link`, or the URL of its server.
   public var name: String {
     switch kind {
     case .longLink: "long link"

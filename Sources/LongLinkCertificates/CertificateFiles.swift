@@ -11,7 +11,8 @@ public struct CertificateFiles: Sendable {
   /// The client's certificate and key.
   public let client: CertificatePair
 
-  /// Makes them. `serverNames` and `clientNames` are as `CertificateRequest.names`.
+  /// Makes the certificates and keys. `serverNames` and `clientNames` are as
+  /// `CertificateRequest.names`.
   ///
   /// `serial` is the authority's number; those of the others follow. The authority's name has its
   /// last 32 bits in hexadecimal, so that those of two trials have different names.

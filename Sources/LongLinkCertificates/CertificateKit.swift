@@ -16,7 +16,7 @@ public struct CertificatePair: Hashable, Sendable {
   }
 }
 
-/// What a certificate is to say.
+/// The contents of a certificate that is to be made.
 public struct CertificateRequest: Sendable {
   /// The kind of a key.
   public enum KeyKind: Hashable, Sendable {
@@ -28,13 +28,13 @@ public struct CertificateRequest: Sendable {
     case rsa
   }
 
-  /// What a certificate is for.
+  /// The purpose of a certificate.
   public enum Purpose: String, Hashable, Sendable {
     /// Servers of TLS.
     case server = "serverAuth"
     /// Clients of TLS.
     case client = "clientAuth"
-    /// Mail, which is neither.
+    /// Mail, which is neither a server nor a client of TLS.
     case mail = "emailProtection"
   }
 
@@ -42,17 +42,17 @@ public struct CertificateRequest: Sendable {
   public var name: String
   /// The subject alternative names, as `DNS:localhost`, `IP:127.0.0.1`, `URI:…`, `email:…`.
   public var names: [String]
-  /// What the certificate is for; nil for everything.
+  /// The purpose of the certificate; nil for every purpose.
   public var purpose: Purpose?
-  /// Whether it may sign others.
+  /// Whether the certificate may sign others.
   public var isAuthority: Bool
   /// The serial number.
   public var serial: UInt64
-  /// When it becomes valid, and when it expires, in seconds since 1970.
+  /// When the certificate becomes valid and when it expires, in seconds since 1970.
   public var validity: Range<Int64>
-  /// The kind of its key. Default: Ed25519.
+  /// The kind of the certificate's key. Default: Ed25519.
   public var keyKind: KeyKind
-  /// What the key is encrypted with; default nil: nothing.
+  /// The password that encrypts the key. Default nil: the key is not encrypted.
   public var password: String?
 
   /// Makes a request.
@@ -74,7 +74,7 @@ public struct CertificateRequest: Sendable {
 
 /// Makes keys and certificates for tests and trials. Nothing that it makes should guard anything.
 public enum CertificateKit {
-  /// Makes a key and a certificate, signed by `issuer`; nil: by itself.
+  /// Makes a key and a certificate, signed by `issuer`, or by itself if `issuer` is nil.
   ///
   /// Traps if the request is impossible.
   public static func make(

@@ -86,13 +86,13 @@ extension FrameDialect {
 
   /// The type of a response.
   public enum ResponseType: Hashable, Sendable {
-    /// The type of its request.
+    /// The type of the request.
     case echo
-    /// The type of its request plus a number.
+    /// The type of the request plus a number.
     case offset(UInt32)
     /// A constant type.
     case fixed(UInt32)
-    /// None: responses have no type field.
+    /// No type: responses have no type field.
     case absent
   }
 
@@ -171,17 +171,19 @@ extension FrameDialect {
   public struct Cancel: Hashable, Sendable {
     /// How a cancel identifies the request.
     public enum Target: String, Hashable, Sendable, CaseIterable {
-      /// By its serial, in the serial field.
+      /// The serial field of the cancel has the serial of the request.
       case serial
-      /// By its type, in the serial field: it cancels all running requests of that type.
+      /// The serial field of the cancel has the type of the request: all running requests of that
+      /// type are cancelled.
       case type
-      /// By its serial in the body, encoded like the serial field, which contains 0.
+      /// The body of the cancel has the serial of the request, encoded like the serial field, which
+      /// contains 0.
       case body
     }
 
     /// The type of a cancel.
     public let type: UInt32
-    /// How it identifies the request.
+    /// How a cancel identifies the request.
     public let target: Target
 
     /// Makes the rule for cancels; it is checked when a dialect is made from it.
@@ -193,11 +195,11 @@ extension FrameDialect {
 
   /// The meaning of a response whose serial matches no request.
   public enum UnknownSerial: String, Hashable, Sendable, CaseIterable {
-    /// A protocol violation: the connection closes.
+    /// The response is a protocol violation: the connection closes.
     case violation
-    /// A late or irrelevant response: it is dropped and counted.
+    /// The response is late or irrelevant: it is dropped and counted.
     case drop
-    /// A server's ping, which is answered like one.
+    /// The response is a server's ping, and is answered like one.
     case heartbeat
   }
 }

@@ -13,11 +13,11 @@ extension FrameLayout {
 
   /// The bytes that a length counts.
   public enum LengthScope: String, Hashable, Sendable, CaseIterable {
-    /// Only the body.
+    /// The bytes of the body alone.
     case body
-    /// Everything after the length field: other fields, delimiters, body and trailer.
+    /// All bytes after the length field: other fields, delimiters, body and trailer.
     case rest
-    /// The whole frame, from its first byte to its last.
+    /// All bytes of the frame, from its first to its last.
     case frame
   }
 
@@ -31,7 +31,7 @@ extension FrameLayout {
 
   /// The bytes that a checksum covers.
   public enum Coverage: Hashable, Sendable {
-    /// Only the body.
+    /// The bytes of the body alone.
     case body
     /// All fields of the header except the checksum itself, in order, and then the body.
     case headerAndBody
@@ -61,7 +61,7 @@ extension FrameLayout {
       case version(UInt64)
       /// Bytes without a meaning: this value is written, and receivers ignore them.
       case filler(UInt8)
-      /// The type again, after the first one.
+      /// The message type once more, after the type field.
       case repeatedType
     }
 
@@ -69,7 +69,7 @@ extension FrameLayout {
     public let name: String
     /// Bytes: 1, 2, 4 or 8 for an integer, 4 or 8 for a checksum, 1 to 255 for session and filler.
     public let width: Int
-    /// The order of its bytes; nil for the layout's order.
+    /// The order of the field's bytes; nil for the layout's order.
     public let byteOrder: ByteOrder?
     /// The meaning of the field.
     public let meaning: Meaning

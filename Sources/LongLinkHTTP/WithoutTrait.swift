@@ -3,23 +3,23 @@
 #if !HTTP
 // The names that a program begins with, so that the compiler says what is missing.
 
-/// Needs the package trait `HTTP`.
+/// A client of HTTP services, which needs the package trait `HTTP`.
 @available(*, unavailable, message: "Add traits: [\"HTTP\"] to the dependency on longlink.")
 public struct HTTPService {}
 
-/// Needs the package trait `HTTP`.
+/// A request of HTTP, which needs the package trait `HTTP`.
 @available(*, unavailable, message: "Add traits: [\"HTTP\"] to the dependency on longlink.")
 public struct HTTPRequest {}
 
-/// Needs the package trait `HTTP`.
+/// The configuration of an HTTP service, which needs the package trait `HTTP`.
 @available(*, unavailable, message: "Add traits: [\"HTTP\"] to the dependency on longlink.")
 public struct HTTPConfiguration {}
 
-/// Needs the package trait `HTTP`.
+/// One method of an HTTP service, which needs the package trait `HTTP`.
 @available(*, unavailable, message: "Add traits: [\"HTTP\"] to the dependency on longlink.")
 public struct HTTPEndpoint<Input, Reply> {}
 
-/// Needs the package trait `HTTP`.
+/// How a client reaches a gateway over HTTP, which needs the package trait `HTTP`.
 @available(*, unavailable, message: "Add traits: [\"HTTP\"] to the dependency on longlink.")
 public struct HTTPWayOptions {}
 #endif

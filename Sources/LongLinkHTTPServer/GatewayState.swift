@@ -9,7 +9,7 @@ internal import Logging
 internal import NIOCore
 internal import Synchronization
 
-/// What a gateway has counted.
+/// Counters of a gateway since it was made.
 public struct HTTPGatewayCounters: Equatable, Sendable {
   /// The connections that were accepted.
   public var connectionsAccepted: UInt64 = 0

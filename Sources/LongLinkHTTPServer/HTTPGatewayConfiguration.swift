@@ -41,7 +41,7 @@ public struct HTTPGatewayConfiguration: Sendable {
   /// For a connection of one of them the peer's address is the last one in `forwardedHeader` that
   /// is not a trusted proxy's. From anyone else the header is ignored.
   public var trustedProxies: [String] = []
-  /// The header in which the trusted proxies note addresses. Default `xForwardedFor`.
+  /// The header in which the trusted proxies write addresses. Default `xForwardedFor`.
   ///
   /// The other one is ignored: proxies pass on what a client has claimed in it.
   public var forwardedHeader = ForwardedHeader.xForwardedFor

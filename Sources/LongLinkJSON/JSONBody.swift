@@ -39,7 +39,7 @@ extension JSONBody: Equatable where Value: Equatable {}
 extension JSONBody: Hashable where Value: Hashable {}
 
 extension JSONBody: BodyEncodable where Value: Encodable {
-  /// True.
+  /// True: the value is encoded once, instead of being counted first.
   public static var isMeasuredByEncoding: Bool { true }
 
   /// The size of the JSON text.
@@ -82,7 +82,7 @@ extension JSONBody: BodyDecodable where Value: Decodable {
 /// for try await moved in client.pushes(of: JSONBody<Moved>.self) { show(moved) }
 /// ```
 public protocol JSONPush: Codable, Sendable, SendableMetatype {
-  /// The message type of its pushes.
+  /// The message type with which the value is pushed.
   static var pushType: MessageType { get }
 }
 

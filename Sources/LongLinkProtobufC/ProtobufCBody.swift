@@ -38,7 +38,8 @@ public protocol ProtobufCBody: BodyEncodable, BodyDecodable {
 }
 
 extension ProtobufCBody {
-  /// 67,108,864 (64 MiB).
+  /// The most bytes of memory that decoding one message may take: 64 MiB, unless a type sets its
+  /// own.
   ///
   /// A limit is needed because a short body can make many values: an empty message takes two bytes
   /// of a body, and hundreds in memory.

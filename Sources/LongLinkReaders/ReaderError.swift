@@ -6,10 +6,10 @@ internal import LongLinkCore
 ///
 /// All elements before the error have been returned before it is thrown.
 public struct ReaderError: Error, Hashable, Sendable {
-  /// What was wrong.
+  /// The kind of error.
   public let code: Code
-  /// The byte of the document where it was found, counted from 0; nil if that is not known. UTF-16
-  /// is counted as its UTF-8.
+  /// The byte of the document where the error was found, counted from 0; nil if that is not known.
+  /// UTF-16 is counted as its UTF-8.
   public let offset: Int?
   /// A human-readable detail; text from the document is escaped and cut to 200 bytes.
   public let detail: String?

@@ -16,10 +16,10 @@ public struct AuthenticationRequest: Sendable {
   /// the application protocol. Nil for a connection without encryption, and for a request over
   /// HTTP, which a server in front of the gateway may have secured.
   public let security: StreamSecurity?
-  /// Whether this is a request over HTTP, which came through a gateway.
+  /// Whether the client sends a single request over HTTP, through a gateway.
   public let isShortLink: Bool
   /// Whether a trusted proxy in front of a gateway has decrypted the request, as the gateway's
-  /// configuration states (`isSecuredByProxy`). False for a connection.
+  /// configuration states (`isSecuredByProxy`). False for a long link.
   public let isSecuredByProxy: Bool
   /// The name that the client gives itself: not proved, and at most 1,024 bytes.
   public let clientName: String
@@ -31,12 +31,12 @@ public struct AuthenticationRequest: Sendable {
   public var certificate: PeerCertificate? { security?.peerCertificate }
 }
 
-/// That a server accepts a client, and as whom. An `authenticate` function returns it.
+/// The decision to accept a client, with who it is; an `authenticate` function returns it.
 public struct Authentication: Sendable {
   /// Who the client is; nil for a client that stays unknown.
   public var principal: Principal?
-  /// For how long, in whole milliseconds, at least 1 ms; nil without an end. The client is refused
-  /// with 401 if it is zero or less, as of a credential that has expired.
+  /// How long the client is accepted, in whole milliseconds, at least 1 ms; nil for no end. With
+  /// zero or less, it is refused with 401, like a client whose credential has expired.
   public var validity: Duration?
 
   /// Accepts a client as `principal`, for `validity` or without an end.
@@ -54,11 +54,11 @@ public struct Authentication: Sendable {
   public static let anonymous = Authentication()
 }
 
-/// That a server does not accept a client. An `authenticate` function throws it.
+/// The decision not to accept a client; an `authenticate` function throws it.
 public struct AuthenticationRefusal: Error, Hashable, Sendable {
-  /// 401 or 403.
+  /// The code that the client gets: 401 or 403.
   public let code: ResponseCode
-  /// Why, for people; the client gets it, cut to 1,024 bytes.
+  /// The reason, for people; the client gets it, cut to 1,024 bytes.
   public let reason: String
 
   private init(_ code: ResponseCode, _ reason: String) {
@@ -72,7 +72,7 @@ public struct AuthenticationRefusal: Error, Hashable, Sendable {
     AuthenticationRefusal(.unauthenticated, reason)
   }
 
-  /// It is known who the client is, and it may not connect (403).
+  /// The client has proved who it is, and may not connect (403).
   public static func forbidden(_ reason: String) -> AuthenticationRefusal {
     AuthenticationRefusal(.forbidden, reason)
   }

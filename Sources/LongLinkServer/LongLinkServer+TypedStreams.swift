@@ -4,7 +4,7 @@ public import LongLinkDriver
 public import LongLinkCore
 
 extension LongLinkServer {
-  /// Sets the handler of a method whose response has items. It gets the decoded request.
+  /// Sets the handler of a method whose response has items. The handler gets the decoded request.
   ///
   /// A request whose body does not decode is refused with 400, without calling the handler.
   /// Otherwise like the form that takes a message type and a shape. Call this before `start`; it
@@ -24,11 +24,11 @@ extension LongLinkServer {
           ServerStreamingMethod.handler(handler))))
   }
 
-  /// Sets the handler of a method whose request has items. It reads them decoded.
+  /// Sets the handler of a method whose request has items. The handler reads them decoded.
   ///
-  /// In place of an item that does not decode, reading throws `decodingFailed`; thrown on, that
-  /// responds with 400. Otherwise like the form that takes a message type and a shape. Call this
-  /// before `start`; it traps afterwards.
+  /// In place of an item that does not decode, reading throws `decodingFailed`. A handler that
+  /// throws this error on responds with 400. Otherwise like the form that takes a message type and
+  /// a shape. Call this before `start`; it traps afterwards.
   public func routeStream<Item: BodyDecodable, Reply: BodyEncodable>(
     _ method: ClientStreamingMethod<Item, Reply>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
@@ -43,11 +43,11 @@ extension LongLinkServer {
           ClientStreamingMethod.handler(handler))))
   }
 
-  /// Sets the handler of a method with items in both directions. It reads them decoded.
+  /// Sets the handler of a method with items in both directions. The handler reads them decoded.
   ///
-  /// In place of an item that does not decode, reading throws `decodingFailed`; thrown on, that
-  /// responds with 400, after the items that were written. Otherwise like the form that takes a
-  /// message type and a shape. Call this before `start`; it traps afterwards.
+  /// In place of an item that does not decode, reading throws `decodingFailed`. A handler that
+  /// throws this error on responds with 400, after the items that it has written. Otherwise like
+  /// the form that takes a message type and a shape. Call this before `start`; it traps afterwards.
   public func routeStream<RequestItem: BodyDecodable, ResponseItem: BodyEncodable>(
     _ method: BidirectionalMethod<RequestItem, ResponseItem>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,

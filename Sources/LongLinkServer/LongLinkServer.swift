@@ -102,7 +102,8 @@ public final class LongLinkServer: Sendable {
   /// `addresses` as endpoints for clients on this machine; empty before `start`.
   public var endpoints: [Endpoint] { addresses.map(Endpoint.init) }
 
-  /// The first of `endpoints`. It traps if there is none, as before `start`.
+  /// The server's first endpoint, for clients on this machine. It traps if there is none, as before
+  /// `start`.
   public var endpoint: Endpoint {
     guard let first = endpoints.first else { preconditionFailure("the server is not started") }
     return first

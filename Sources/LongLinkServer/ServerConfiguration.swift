@@ -16,8 +16,8 @@ public struct ServerConfiguration: Sendable {
   /// A dialect's heartbeat times replace `heartbeat.interval` and `heartbeat.timeout`, and clients
   /// need not send a first frame.
   public var dialect = Dialect.native
-  /// What secures the connections of clients: `.tls(…)`, with the product LongLinkTLS. Default nil:
-  /// connections are not encrypted.
+  /// The security of the connections of clients: `.tls(…)`, with the product LongLinkTLS. Default
+  /// nil: connections are not encrypted.
   ///
   /// The connections of an HTTP gateway are secured by the server in front of it.
   public var security: ServerSecurity?
@@ -155,15 +155,16 @@ public struct ServerConfiguration: Sendable {
   ///
   /// After it, a request is refused with 408; an incomplete push ends the connection.
   public var messageTimeout: Duration = .seconds(60)
-  /// How a dead client is detected. For the interval and for the timeout, the shorter of the
-  /// client's and the server's values applies.
+  /// How a dead client is detected. Default: by a ping after 30 s of silence, with 10 s for any
+  /// answer. For the interval and for the timeout, the shorter of the client's and the server's
+  /// values applies.
   public var heartbeat = Heartbeat()
   /// The timeout of the server's own requests without one; above zero. Default 15 s.
   public var timeout: Duration = .seconds(15)
   /// The time over which clients spread their reconnects after a drain; not negative. Default 5 s.
   public var drainSpread: Duration = .seconds(5)
-  /// The least time before clients reconnect after a drain, to which a random part of the spread is
-  /// added; not negative. Default 0 s.
+  /// The least time before clients reconnect after a drain, to which a random part of `drainSpread`
+  /// is added; not negative. Default 0 s.
   public var drainRetryAfter: Duration = .zero
   /// The servers that drained clients should try instead, best first; at most 8, each with a host
   /// and a port. Default: none.

@@ -17,7 +17,7 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var connectionsAccepted: UInt64 = 0
   /// Connections that were rejected before any frame was read, by reason.
   public internal(set) var rejections: [ConnectionRejection: UInt64] = [:]
-  /// The sum of `rejections`.
+  /// Connections that were rejected before any frame was read: the sum of `rejections`.
   public var connectionsTurnedAway: UInt64 { rejections.values.reduce(0, +) }
   /// Connections that were closed because their clients cancelled more requests per second than
   /// `maxCancelsPerSecond` allows.

@@ -6,11 +6,11 @@ internal import LongLinkTransport
 
 /// Why an upload, or the reading of its bytes, has ended.
 public struct UploadError: Error, Hashable, Sendable {
-  /// What was wrong.
+  /// The kind of error.
   public let code: Code
-  /// The path of the file that it is about, if any.
+  /// The path of the file that the error is about, if any.
   public let path: String?
-  /// The index of the part that it is about, if any.
+  /// The index of the part that the error is about, if any.
   public let part: Int?
   /// A human-readable detail.
   public let detail: String
@@ -48,7 +48,7 @@ extension UploadError {
 
     /// A part of the body cannot be sent: its name, its content type, its size or its place.
     public static let invalidPart = Code("a part is invalid")
-    /// There is no file at the path, or there is none any more.
+    /// There is no file at the path, or it has been removed.
     public static let fileMissing = Code("the file is missing")
     /// The path names a directory.
     public static let isDirectory = Code("it is a directory")
@@ -78,7 +78,7 @@ extension UploadError {
     public static let tooManyUploads = Code("too many uploads")
     /// The server has no space left. It keeps what it has.
     public static let noSpace = Code("no space is left on the server")
-    /// Another client goes on with the upload.
+    /// The upload was taken over by another client, which goes on with it.
     public static let takenOver = Code("taken over by another client")
     /// The server has forgotten the upload several times.
     public static let forgotten = Code("forgotten by the server")
@@ -87,7 +87,7 @@ extension UploadError {
     /// The server could not be reached, or stored too few new bytes, for the whole time of
     /// `UploadOptions.patience`; `link` has the last failed request, if one failed.
     public static let unreachable = Code("no progress")
-    /// The connection or the client does not allow it; `link` states why.
+    /// The connection or the client does not allow the upload; `link` states why.
     public static let failed = Code("failed")
     /// The upload was cancelled.
     public static let cancelled = Code("cancelled")

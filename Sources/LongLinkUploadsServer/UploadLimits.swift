@@ -12,22 +12,22 @@ public struct UploadLimits: Sendable, Equatable {
   /// append is answered with 507. Each part takes 4 KiB besides its bytes, and each upload 8 KiB.
   /// Default 16 GiB.
   public var maxClientBytes: UInt64 = 16 << 30
-  /// The most bytes that all unfinished uploads may take, counted in the same way; above it, a
-  /// create or an append is answered with 507. Default 64 GiB.
+  /// The most bytes that all unfinished uploads may take, counted as for `maxClientBytes`; above
+  /// it, a create or an append is answered with 507. Default 64 GiB.
   public var maxBytes: UInt64 = 64 << 30
   /// The most files that one client may finish in a `lifetime`; above it, 507. Each upload counts
   /// as two files more than it has: its folder, and `fields.json`. What was used becomes free again
   /// evenly. At least `maxParts` and 2. Default 100,000.
   public var maxClientFinishedFiles = 100_000
-  /// The most bytes that one client may finish in a `lifetime`, with 4 KiB more for each of those
-  /// files; above it, 507. At least `maxUploadBytes` and 4 KiB for each of `maxParts` and 2.
-  /// Default 64 GiB.
+  /// The most bytes that one client may finish in a `lifetime`, with 4 KiB more for each file;
+  /// above it, 507. At least `maxUploadBytes` and 4 KiB for each of `maxParts` and 2. Default 64
+  /// GiB.
   public var maxClientFinishedBytes: UInt64 = 64 << 30
   /// The most files that all clients may finish in a `lifetime`; above it, 507. At least
   /// `maxClientFinishedFiles`. Default 1,000,000.
   public var maxFinishedFiles = 1_000_000
-  /// The most bytes that all clients may finish in a `lifetime`, counted in the same way; above
-  /// it, 507. At least `maxClientFinishedBytes`. Default 1 TiB.
+  /// The most bytes that all clients may finish in a `lifetime`, counted as for
+  /// `maxClientFinishedBytes`; above it, 507. At least `maxClientFinishedBytes`. Default 1 TiB.
   public var maxFinishedBytes: UInt64 = 1 << 40
   /// The most unfinished uploads of one client, at least 1; above it, 429. Default 16.
   public var maxClientUploads = 16

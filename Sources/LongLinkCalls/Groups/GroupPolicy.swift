@@ -4,18 +4,18 @@
 public struct GroupPolicy: Hashable, Sendable {
   /// The most calls in progress, at least 1. Default 4.
   public var maxConcurrent: Int
-  /// What happens when calls fail. Default: the others continue.
+  /// How a failed call affects the others of the group. Default: they continue.
   public var failures: Failures
 
   /// How failed calls affect the others of their group.
   public enum Failures: Hashable, Sendable {
-    /// The others continue: every call is made.
+    /// The other calls continue: every call is made.
     case goOn
     /// When more than this number of calls have failed, cancels the running calls and begins no
     /// more.
     case stopAfter(Int)
 
-    /// The first failure cancels the others.
+    /// At the first failure, cancels the running calls and begins no more.
     public static let stop = Failures.stopAfter(0)
   }
 

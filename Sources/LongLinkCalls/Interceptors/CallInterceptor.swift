@@ -10,7 +10,7 @@ public struct OutboundRequest: Sendable {
   public let type: MessageType
   /// The service of the method; empty if it has none.
   public let service: String
-  /// What the request does, for logs, such as `request type=7` or `GET https://example.com/nodes`.
+  /// The operation as text, for logs, such as `request type=7` or `GET https://example.com/nodes`.
   public let operation: String
   /// The message to send; empty for a request of HTTP. It cannot be changed, because it decides
   /// which calls share the exchange.
@@ -28,7 +28,7 @@ public struct OutboundRequest: Sendable {
   public let clock: EventLoopClock
 }
 
-/// What an interceptor calls to go on: the next interceptor, or the request itself.
+/// The next interceptor, or the request itself, which an interceptor calls to go on.
 ///
 /// It may be called from any task, and more than once: each call sends a request. Call it before
 /// the interceptor returns: afterwards it throws `cancelled` and sends nothing.
@@ -51,8 +51,8 @@ public struct NextExchange: Sendable {
 
   /// Returns the body of the response, which the next interceptor may have changed.
   ///
-  /// Throws what it throws, as a `LongLinkError`; or the error of the request, with the delivery of
-  /// this one request. The call's error covers all of them.
+  /// Throws the error of the next interceptor, as a `LongLinkError`, or the error of the request,
+  /// with the delivery of this one request. The error of the call covers all of its requests.
   public func callAsFunction(
     _ request: OutboundRequest
   ) async throws(LongLinkError) -> [UInt8] {
@@ -83,9 +83,10 @@ public typealias CallInterceptor =
 
 /// An error by which an interceptor fails a call; the call fails with `intercepted`.
 ///
-/// So does any other error that is no `LongLinkError`, with its description in place of the reason.
+/// Any other error that is no `LongLinkError` has the same effect, with its description in place of
+/// the reason.
 public struct CallRefusal: Error, Hashable, Sendable, CustomStringConvertible {
-  /// Why, for the `detail` of the error; at most 200 bytes of it are kept.
+  /// The reason, for the `detail` of the error; at most 200 bytes of it are kept.
   public let reason: String
 
   /// Makes an error.

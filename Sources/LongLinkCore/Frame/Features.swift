@@ -14,7 +14,7 @@ public struct Features: OptionSet, Hashable, Sendable {
   public static let metadata = Features(rawValue: 1)
   /// Large bodies may be sent in fragments.
   public static let fragments = Features(rawValue: 2)
-  /// Requests may carry items in either direction. Needs the other two.
+  /// Requests may carry items in either direction. Needs `metadata` and `fragments`.
   public static let streams = Features(rawValue: 4)
 
   /// Replaces `OptionSet`'s version, which is not specialised in other modules. Runs per message.

@@ -8,7 +8,7 @@ public struct DialectErrorCode: Hashable, Sendable {
   public let name: String
   /// A human-readable explanation.
   public let text: String
-  /// The library's code for it; nil for the code with the same number.
+  /// The library's code for the same failure; nil for the code with the same number.
   public let native: ResponseCode?
 
   /// Makes an entry of a table of codes; it is checked when a dialect is made from the table.

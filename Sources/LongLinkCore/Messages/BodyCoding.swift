@@ -36,7 +36,8 @@ public protocol BodyDecodable {
   /// error. Can be called on any thread.
   init(decoding body: RawSpan) throws(BodyError)
 
-  /// Reads the value in the same way, and takes what it needs from `memory` before it allocates it.
+  /// Reads the value from a whole body, and takes the memory for it from `memory` before
+  /// allocating.
   ///
   /// Requests, responses, pushes and items are decoded by this function. The default implementation
   /// takes eight times the bytes of the body, but at most 4 MiB more than its bytes, which is an

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension BodyEncodable {
-  /// False.
+  /// False, unless a type states otherwise: the value is counted before it is encoded.
   @inlinable public static var isMeasuredByEncoding: Bool { false }
 
   /// Encodes into an array of `encodedByteCount` bytes.

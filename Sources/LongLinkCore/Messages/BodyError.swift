@@ -2,9 +2,9 @@
 
 /// Why a value could not be written as a body, or a body could not be read as a value.
 public struct BodyError: Error, Hashable, Sendable {
-  /// What was wrong.
+  /// The kind of mistake.
   public var code: Code
-  /// The byte of the body where it was found, counted from 0; nil if that is not known.
+  /// The byte of the body where the mistake was found, counted from 0; nil if that is not known.
   public var offset: Int?
   /// A human-readable detail; never contains bytes of the body.
   public var detail: String?

@@ -97,7 +97,7 @@ package protocol DecodingAccount: AnyObject, Sendable {
 }
 
 extension BodyDecodable {
-  /// No limit.
+  /// No limit (`Int.max`), unless a type sets its own.
   public static var decodingMemoryLimit: Int { .max }
 
   /// Takes eight times the bytes of the body, but at most 4 MiB more than its bytes, as an

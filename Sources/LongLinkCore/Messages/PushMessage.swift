@@ -2,6 +2,6 @@
 
 /// A message that is always pushed with the same message type.
 public protocol PushMessage: BodyEncodable, BodyDecodable, Sendable, SendableMetatype {
-  /// The message type of its pushes.
+  /// The message type with which the message is pushed.
   static var pushType: MessageType { get }
 }

@@ -14,16 +14,16 @@ public struct EmptyBody: BodyEncodable, BodyDecodable, Hashable, Sendable {
     }
   }
 
-  /// Always 0.
+  /// The size of the empty body: always 0.
   public var encodedByteCount: Int { 0 }
 
-  /// Appends nothing.
+  /// Appends nothing: the body is empty.
   public func encode(into output: inout OutputRawSpan) {}
 }
 
 /// An array of bytes is sent as the body, unchanged.
 extension [UInt8]: BodyEncodable, BodyDecodable {
-  /// Copies the body, and takes as much as it has bytes.
+  /// Copies the body, and takes as many bytes from `memory` as the body has.
   public init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError) {
     try memory.take(body.byteCount)
     self.init(decoding: body)

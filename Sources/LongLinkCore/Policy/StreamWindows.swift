@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How far the writers of streams can run ahead of their readers on one connection, in bytes. Each
-/// frame of an item counts its size and 16.
+/// frame of an item counts as its size plus 16.
 public struct StreamWindows: Hashable, Sendable {
-  /// What the peer can send of a stream before this side reads: at first, and as long as the reader
-  /// is slower than the network. From 1,024 to `total`. Default 65,536.
+  /// The bytes that the peer can send of a stream before this side reads, at first and as long as
+  /// the reader is slower than the network. From 1,024 to `total`. Default 65,536.
   public var first = 65_536
   /// The size up to which the window of a stream grows while its reader waits for the network.
   /// At least `first`. Default 4 MiB.
   public var largest = 4_194_304
-  /// The limit of all windows together. Default 16 MiB.
+  /// The most bytes that the windows of all streams have together. Default 16 MiB.
   ///
   /// A request with items that does not fit is refused with 429; a stream of this side fails with
   /// `overloaded`. Beside it, one item that is larger than its window can take `maxBody`.

@@ -64,7 +64,7 @@ public struct ConnectionCounters: CounterGroup, Hashable, Sendable {
   public package(set) var cancelsReceived: UInt64 = 0
   /// Times that reading was held because the peer sent more bytes or frames per second than it may.
   public package(set) var rateHolds: UInt64 = 0
-  /// The time for which reading was held for that reason, in milliseconds.
+  /// The time for which reading was held because the peer sent too fast, in milliseconds.
   public package(set) var rateHeldMilliseconds: UInt64 = 0
   /// Dropped cancels for requests that were unknown or had ended; in a dialect, also dropped
   /// responses to such requests.

@@ -3,16 +3,16 @@
 /// What may have happened to a request that failed.
 ///
 /// Only ``notSent`` and ``refused`` prove that the peer's handler did not run, whatever the error
-/// code. For a request that was retried, it covers all attempts.
+/// code. The delivery of a request that was retried covers all attempts.
 public enum Delivery: String, Hashable, Sendable, CaseIterable {
   /// No byte of the request was passed to the network: it did not run. A retry is safe.
   case notSent
-  /// Some or all of it was sent, and its handler has not responded: it may have run, or may still
-  /// run.
+  /// Some or all of the request was sent, and its handler has not responded: the request may have
+  /// run, or may still run.
   case sent
-  /// It arrived, and the peer reported that its handler was not called. A retry is safe.
+  /// The request arrived, and the peer reported that its handler was not called. A retry is safe.
   case refused
-  /// It arrived, its handler ran, and this is the handler's response.
+  /// The request arrived, its handler ran, and the error is the handler's response.
   case answered
 
   /// Whether the request certainly did not run.

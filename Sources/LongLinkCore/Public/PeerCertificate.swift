@@ -9,7 +9,8 @@ public struct PeerCertificate: Hashable, Sendable {
   /// The subject's distinguished name (RFC 4514), escaped; empty if the certificate has none, or
   /// one of more than 4,096 bytes.
   public let subject: String
-  /// The issuer's distinguished name, in the same form.
+  /// The issuer's distinguished name (RFC 4514), escaped; empty if the certificate has none, or one
+  /// of more than 4,096 bytes.
   public let issuer: String
   /// When the certificate becomes valid, in seconds since 1970.
   public let notBefore: Int64

@@ -5,15 +5,16 @@
 /// protoc-gen-longlink writes one for each rpc. Clients and connections send its requests, servers
 /// route them, and a `CallClient` of LongLinkCalls makes calls with it.
 public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
-  /// The message type of its requests.
+  /// The message type of the method's requests.
   public let type: MessageType
   /// The readable name of the method, such as `Say`.
   public let name: String
-  /// The full name of its service, such as `chat.Chat`; empty for a method without a service.
+  /// The full name of the method's service, such as `chat.Chat`; empty for a method without a
+  /// service.
   public let service: String
-  /// Whether its requests can safely run twice.
+  /// Whether the method's requests can safely run twice.
   public let idempotency: Idempotency
-  /// The options of its requests; a call's own options override them.
+  /// The options of the method's requests; a call's own options override them.
   ///
   /// If `retry` is nil, requests of a method that can safely run twice are retried with
   /// ``RetryMode/idempotent``.
@@ -42,10 +43,10 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
 
 /// Whether the requests of a method can safely run twice: the `idempotency_level` of a .proto file.
 public enum Idempotency: Hashable, Sendable {
-  /// Not specified.
+  /// It is not known whether requests can safely run twice.
   case unknown
   /// Running twice has the same effect as running once.
   case idempotent
-  /// It only reads, so that identical requests can share one response.
+  /// The method only reads, so that identical requests can share one response.
   case readOnly
 }

@@ -17,10 +17,10 @@ public enum CancellationPolicy: Hashable, Sendable {
 
 /// What happens to a request while there is no connection.
 public enum OfflinePolicy: Hashable, Sendable {
-  /// It waits for a connection, within its timeout and the client's limits.
+  /// The request waits for a connection, within its timeout and the client's limits.
   case wait
-  /// It waits only for a connection attempt in progress, which an idle client starts. During
-  /// back-off it fails at once.
+  /// The request waits only for a connection attempt in progress, which an idle client starts.
+  /// During back-off the request fails at once.
   case failUnlessConnecting
 }
 
@@ -30,23 +30,25 @@ public enum OfflinePolicy: Hashable, Sendable {
 /// finally fails, its `delivery` covers all attempts: it is `sent` if any of them may have run,
 /// even if the last was refused.
 public enum RetryMode: Hashable, Sendable {
-  /// It is sent at most once. It is not retried even if it was lost before any byte was sent.
+  /// The request is sent at most once. It is not retried even if it was lost before any byte was
+  /// sent.
   case never
-  /// It is retried while it has certainly not run. Either no byte of it was sent, or the server
-  /// sent a goaway without having counted it, or refused it because it drains or is overloaded.
-  /// After an overload it waits for the delay that the server requests, or else for a growing
-  /// delay; if the delay would not end before its deadline, it fails at once. Other refusals, such
-  /// as an unknown type, are final.
+  /// The request is retried while it has certainly not run. Either no byte of it was sent, or the
+  /// server sent a goaway without having counted it, or refused it because it drains or is
+  /// overloaded. After an overload it waits for the delay that the server requests, or else for a
+  /// growing delay; if the delay would not end before its deadline, it fails at once. Other
+  /// refusals, such as an unknown type, are final.
   case ifSafe
-  /// It is also retried if its connection was lost and it may have run, within the client's retry
-  /// budget. For requests that can safely run twice, or that the server de-duplicates by
-  /// idempotency key. Ordered requests are excluded, because they could then run after later ones.
+  /// The request is also retried if its connection was lost and it may have run, within the
+  /// client's retry budget. Use it for requests that can safely run twice, or that the server
+  /// de-duplicates by idempotency key. Ordered requests are excluded, because they could then run
+  /// after later ones.
   case idempotent
-  /// Like `idempotent`; a request without an idempotency key gets a random one of 16 bytes, by
-  /// which the server distinguishes a retry from another request.
+  /// The request is retried as with `idempotent`. One without an idempotency key gets a random key
+  /// of 16 bytes, by which the server distinguishes a retry from another request.
   case idempotentByKey
 
-  /// Whether it can be retried after it may have run.
+  /// Whether a request in this mode can be retried after it may have run.
   package var repeats: Bool { self == .idempotent || self == .idempotentByKey }
 }
 
@@ -96,19 +98,21 @@ public struct RequestOptions: Hashable, Sendable {
   public var cancellation: CancellationPolicy?
   /// What happens while there is no connection. Default: the request waits.
   public var offline: OfflinePolicy?
-  /// Sent to the peer's handler: larger is more urgent. Default: 0, the least urgent.
+  /// The priority of the request: larger is more urgent. Default: 0, the least urgent. The peer's
+  /// handler gets it.
   ///
   /// Waiting requests are sent strictly by priority: a constant supply of more urgent ones starves
   /// the others.
   public var priority: UInt32?
-  /// Sent to the peer's handler, so that it can recognise a retry. Default: none.
+  /// The key by which the peer's handler can recognise a retry. Default: none.
   public var idempotencyKey: [UInt8]
-  /// Sent to the peer's handler: trace context and the like. An entry of narrower options replaces
-  /// an entry of wider ones with the same key.
+  /// Entries for the peer's handler, such as a trace context. Default: none. An entry of narrower
+  /// options replaces an entry of wider ones with the same key.
   public var metadata: [String: String]
-  /// Whether it is retried automatically. Default: `ifSafe`, while it has certainly not run.
+  /// Whether the request is retried automatically. Default: `ifSafe`, while it has certainly not
+  /// run.
   public var retry: RetryMode?
-  /// The order in which it is sent if it has to wait. Default: by urgency.
+  /// The order in which the request is sent if it has to wait. Default: by urgency.
   public var order: RequestOrder?
 
   /// Makes options with the given values.

@@ -5,11 +5,12 @@
 /// protoc-gen-longlink writes one for each rpc that returns a `stream`. The response that follows
 /// the items has an empty body.
 public struct ServerStreamingMethod<Request: Sendable, Item: Sendable>: Sendable {
-  /// The message type of its requests.
+  /// The message type of the method's requests.
   public let type: MessageType
   /// The readable name of the method, such as `Watch`.
   public let name: String
-  /// The full name of its service, such as `chat.Chat`; empty for a method without a service.
+  /// The full name of the method's service, such as `chat.Chat`; empty for a method without a
+  /// service.
   public let service: String
 
   /// Makes a method.
@@ -25,11 +26,12 @@ public struct ServerStreamingMethod<Request: Sendable, Item: Sendable>: Sendable
 /// protoc-gen-longlink writes one for each rpc that takes a `stream`. The request before the
 /// items has an empty body.
 public struct ClientStreamingMethod<Item: Sendable, Reply: Sendable>: Sendable {
-  /// The message type of its requests.
+  /// The message type of the method's requests.
   public let type: MessageType
   /// The readable name of the method, such as `Upload`.
   public let name: String
-  /// The full name of its service, such as `chat.Chat`; empty for a method without a service.
+  /// The full name of the method's service, such as `chat.Chat`; empty for a method without a
+  /// service.
   public let service: String
 
   /// Makes a method.
@@ -45,11 +47,12 @@ public struct ClientStreamingMethod<Item: Sendable, Reply: Sendable>: Sendable {
 /// protoc-gen-longlink writes one for each rpc that takes a `stream` and returns one. The request
 /// before the items and the response after them have empty bodies.
 public struct BidirectionalMethod<RequestItem: Sendable, ResponseItem: Sendable>: Sendable {
-  /// The message type of its requests.
+  /// The message type of the method's requests.
   public let type: MessageType
   /// The readable name of the method, such as `Talk`.
   public let name: String
-  /// The full name of its service, such as `chat.Chat`; empty for a method without a service.
+  /// The full name of the method's service, such as `chat.Chat`; empty for a method without a
+  /// service.
   public let service: String
 
   /// Makes a method.
@@ -68,7 +71,8 @@ package protocol NamedMethod {
 }
 
 extension NamedMethod {
-  /// As gRPC writes it, such as `chat.Chat/Say`; empty for a method without a name.
+  /// The method's full name as gRPC writes it, such as `chat.Chat/Say`; empty for a method without
+  /// a name.
   package var fullName: String {
     name.isEmpty || service.isEmpty ? name : "\(service)/\(name)"
   }

@@ -9,7 +9,8 @@
 /// there are at most `perSuccess` retries for each success. By default, 128 requests that one
 /// connection loses at once are all retried.
 public struct RetryBudget: Hashable, Sendable {
-  /// The tokens of a full bucket, which is the initial state. Default 256; 0 disables such retries.
+  /// The tokens of a full bucket, which is the initial state. Default 256; 0 disables retries of
+  /// requests that may have run.
   public var capacity: Double
   /// The tokens that each successful request returns. Default 0.1.
   public var perSuccess: Double

@@ -10,9 +10,10 @@ public struct RetryPolicy: Hashable, Sendable {
   /// its short link, if no delay was asked for. Default 100 ms. It doubles with each retry; the
   /// actual delay is half to all of it.
   public var baseDelay: Duration
-  /// The largest such delay. Default 5 s.
+  /// The largest delay before a retry that grows from `baseDelay`. Default 5 s.
   public var maxDelay: Duration
-  /// The budget for retrying requests that may have run.
+  /// The budget for retrying requests that may have run. Default: 256 tokens, a tenth of one for
+  /// each success.
   public var budget: RetryBudget
 
   /// Makes a policy; `baseDelay` must be positive and at most `maxDelay`.

@@ -38,14 +38,14 @@ public struct AccessRule: Sendable {
   }
 
   /// Allows whom at least one of the rules allows. The rules are checked in order, up to the first
-  /// that does. It traps if there is none.
+  /// that does. It traps if `rules` is empty.
   public static func any(_ rules: [AccessRule]) -> AccessRule {
     precondition(!rules.isEmpty, "an access rule is made of no rules")
     return AccessRule(.any(rules))
   }
 
   /// Allows whom each of the rules allows. The rules are checked in order, up to the first that
-  /// does not. It traps if there is none.
+  /// does not. It traps if `rules` is empty.
   public static func all(_ rules: [AccessRule]) -> AccessRule {
     precondition(!rules.isEmpty, "an access rule is made of no rules")
     return AccessRule(.all(rules))

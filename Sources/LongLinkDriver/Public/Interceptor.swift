@@ -2,7 +2,7 @@
 
 public import LongLinkCore
 
-/// What an interceptor calls to go on with a request: the next interceptor, or the handler.
+/// The next interceptor, or the handler, which an interceptor calls to go on with a request.
 ///
 /// Call it before the interceptor returns, and at most once for a stream, whose items can be read
 /// only once. It throws what the handler throws, and `CancellationError` without calling the
@@ -13,7 +13,7 @@ public typealias NextHandler =
 /// A function around the handlers of a server, which `LongLinkServer.intercept(_:_:)` sets.
 ///
 /// It returns the body of the response: that of `next`, another one, or one of its own without
-/// calling `next`. What it throws counts as thrown by the handler.
+/// calling `next`. An error that it throws counts as thrown by the handler.
 public typealias Interceptor =
   @Sendable (InboundRequest, _ next: @escaping NextHandler) async throws ->
   any BodyEncodable & Sendable

@@ -17,9 +17,9 @@ public struct Principal: Hashable, Sendable, CustomStringConvertible {
     storage = Box(Storage(name: name, attributes: attributes))
   }
 
-  /// The name. It appears in logs.
+  /// The principal's name. It appears in logs.
   public var name: String { storage.value.name }
-  /// What the application knows of the principal. Not logged.
+  /// The attributes that the application has given the principal. They are not logged.
   public var attributes: [String: String] { storage.value.attributes }
   /// The name.
   public var description: String { name }

@@ -21,7 +21,7 @@ public struct PushOptions: Hashable, Sendable {
   /// How long the push may wait for room. Default nil: the default timeout of requests, which is
   /// 15 seconds unless configured otherwise.
   public var timeout: Duration?
-  /// Larger is more urgent. Default 0, which is ordinary.
+  /// The priority of the push: larger is more urgent. Default 0, which is ordinary.
   ///
   /// A more urgent push overtakes waiting pushes, but not one that is partly sent: all pushes of a
   /// connection share a serial, so a push in fragments is finished first.

@@ -21,7 +21,7 @@ public final class ItemBroadcast: Sendable {
     static var plural: String { "items" }
   }
 
-  /// What a broadcast has done so far.
+  /// Counters of a broadcast since it was made.
   public struct Counters: Hashable, Sendable {
     /// The streams that get the items now.
     public internal(set) var subscribers = 0

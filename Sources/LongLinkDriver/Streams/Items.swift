@@ -12,7 +12,7 @@ internal import Synchronization
 public struct Items: AsyncSequence, Sendable {
   /// The bytes of an item.
   public typealias Element = [UInt8]
-  /// Every failure is of this type.
+  /// The type of every error that reading throws.
   public typealias Failure = LongLinkError
 
   private let channel: BoundChannel

@@ -28,9 +28,12 @@ extension RequestSender {
       }, completion: completion)
   }
 
-  /// The same for work that goes on after `onItem` has returned: the next item follows when it
-  /// calls its second argument, once, on any thread. `completion` does not wait for that call if
-  /// you cancel the handle, or if the connection is lost and no item is left.
+  /// Sends a request, calls `onItem` with each item of its response when asked for it, and then
+  /// `completion` once, on the given executor.
+  ///
+  /// Use it for work that goes on after `onItem` has returned: the next item follows when you call
+  /// the second argument, once, on any thread. `completion` does not wait for that call if you
+  /// cancel the handle, or if the connection is lost and no item is left.
   @discardableResult
   public func stream(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
@@ -79,9 +82,12 @@ extension RequestSender {
       }, completion: completion)
   }
 
-  /// The same for work that goes on after `onItem` has returned: the next item follows when it
-  /// calls its second argument, once, on any thread. `completion` does not wait for that call if
-  /// you cancel the handle, or if the connection is lost and no item is left.
+  /// Sends a request of a method, calls `onItem` with each decoded item of its response when asked
+  /// for it, and then `completion`, on the given executor.
+  ///
+  /// Use it for work that goes on after `onItem` has returned: the next item follows when you call
+  /// the second argument, once, on any thread. `completion` does not wait for that call if you
+  /// cancel the handle, or if the connection is lost and no item is left.
   @discardableResult
   public func stream<Request: BodyEncodable, Item: BodyDecodable>(
     _ method: ServerStreamingMethod<Request, Item>, _ request: Request,

@@ -20,10 +20,10 @@ public struct StreamOptions: Hashable, Sendable {
   public var window: Int?
   /// What happens while there is no connection. Default: the request waits.
   public var offline: OfflinePolicy?
-  /// Sent to the peer's handler: larger is more urgent. Default: 0, which is ordinary. Items of
-  /// both sides have the priority of their request.
+  /// The priority of the stream: larger is more urgent. Default: 0, which is ordinary. The peer's
+  /// handler gets it. Items of both sides have the priority of their request.
   public var priority: UInt32?
-  /// Sent to the peer's handler: trace context and the like.
+  /// Entries for the peer's handler, such as a trace context. Default: none.
   public var metadata: [String: String]
   /// Whether the request is sent again if it has certainly not run and no item was written: after a
   /// refusal, or if none of its bytes were sent. Default: true.

@@ -7,7 +7,7 @@ public import LongLinkCore
 public struct TypedItems<Item: BodyDecodable & Sendable>: AsyncSequence, Sendable {
   /// A decoded item.
   public typealias Element = Item
-  /// Every failure is of this type.
+  /// The type of every error that reading throws.
   public typealias Failure = LongLinkError
 
   private let items: Items
@@ -63,7 +63,7 @@ public struct TypedItems<Item: BodyDecodable & Sendable>: AsyncSequence, Sendabl
 public struct TypedItemStream<Item: BodyDecodable & Sendable>: AsyncSequence, Sendable {
   /// A decoded item.
   public typealias Element = Item
-  /// Every failure is of this type.
+  /// The type of every error that reading throws.
   public typealias Failure = LongLinkError
 
   private let items: ItemStream

@@ -67,7 +67,7 @@ public final class HTTPBearerTokens: Sendable {
   private let renew: @Sendable (_ rejected: String?) async throws -> String
   private let now: @Sendable () -> ContinuousClock.Instant
 
-  /// Makes tokens of a first one, if there is one, and a function that gets others.
+  /// Makes tokens from an initial one, which may be nil, and a function that gets others.
   ///
   /// `renew` is called when there is no token, and when a server has rejected the last one, which
   /// is its argument. It runs in a task of its own, at most one at a time; a request that is

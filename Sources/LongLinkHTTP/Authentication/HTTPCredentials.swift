@@ -14,7 +14,7 @@ public final class HTTPCredentials: Sendable {
   public enum Scheme: Hashable, Sendable {
     /// The password itself is sent, in a form that everybody can read.
     case basic
-    /// A hash is sent.
+    /// A hash of the name, the password and the challenge is sent.
     case digest
   }
 

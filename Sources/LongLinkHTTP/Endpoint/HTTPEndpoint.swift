@@ -16,13 +16,14 @@ public import LongLinkCore
 /// let reply = try await api.value(of: nodes("harbour", over: service))
 /// ```
 public struct HTTPEndpoint<Input: Sendable, Reply: Sendable>: Sendable {
-  /// The method of its requests.
+  /// The HTTP method of the endpoint's requests.
   public let method: HTTPMethod
   /// The readable name, such as `nodes`. Different endpoints of a service have different names.
   public let name: String
-  /// The name of its service, by which `CallConfiguration.services` has policies and errors.
+  /// The name of the endpoint's service, by which `CallConfiguration.services` has policies and
+  /// errors.
   public let service: String
-  /// The options of its requests; a call's own options override them.
+  /// The options of the endpoint's requests; a call's own options override them.
   ///
   /// The timeout is that of the whole exchange. Metadata become fields of the head, and an
   /// idempotency key the field `Idempotency-Key`. Priority, order, cancellation and what happens
@@ -34,8 +35,8 @@ public struct HTTPEndpoint<Input: Sendable, Reply: Sendable>: Sendable {
   private let request: @Sendable (Input) throws -> HTTPRequest
   private let decode: @Sendable ([UInt8]) throws(BodyError) -> Reply
 
-  /// The type of its calls, for `CallConfiguration.policies` and `CallClient.events(of:)`. It is
-  /// computed from the names.
+  /// The message type of the endpoint's calls, for `CallConfiguration.policies` and
+  /// `CallClient.events(of:)`. It is computed from the names.
   public var type: MessageType { MessageType(localName: "\(service)/\(name)") }
 
   /// Makes an endpoint.

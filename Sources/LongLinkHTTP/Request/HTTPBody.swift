@@ -18,7 +18,8 @@ public struct HTTPBody: Sendable {
   let source: Source
   /// The value of `Content-Type`; nil for none, and for a form with files, which makes its own.
   public let contentType: String?
-  /// Whether it can be read again: for a redirect, and when the server asks who sends it.
+  /// Whether the body can be read again, for a redirect or when the server asks who sends it.
+  /// Default true.
   ///
   /// If it is false and a challenge can be expected, an empty request is sent first.
   public var isReplayable = true

@@ -7,9 +7,9 @@ internal import NIOHTTP1
 public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {
   /// A field.
   public struct Field: Hashable, Sendable {
-    /// Its name.
+    /// The field's name.
     public let name: String
-    /// Its value.
+    /// The field's value.
     public let value: String
   }
 
@@ -70,7 +70,7 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {
 
 /// The method of a request.
 public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
-  /// Its name, such as `GET`.
+  /// The method's name, such as `GET`.
   public let rawValue: String
 
   /// Makes a method; nil if the name is no token.
@@ -81,24 +81,24 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
 
   private init(_ name: String) { rawValue = name }
 
-  /// Reads.
+  /// `GET` reads a resource.
   public static let get = HTTPMethod("GET")
-  /// Reads the head alone.
+  /// `HEAD` reads the head of a response alone.
   public static let head = HTTPMethod("HEAD")
-  /// Does what the server decides.
+  /// `POST` does what the server decides.
   public static let post = HTTPMethod("POST")
-  /// Replaces.
+  /// `PUT` replaces a resource.
   public static let put = HTTPMethod("PUT")
-  /// Changes a part.
+  /// `PATCH` changes a part of a resource.
   public static let patch = HTTPMethod("PATCH")
-  /// Removes.
+  /// `DELETE` removes a resource.
   public static let delete = HTTPMethod("DELETE")
-  /// Asks what is possible.
+  /// `OPTIONS` asks what is possible.
   public static let options = HTTPMethod("OPTIONS")
 
-  /// Whether it only reads.
+  /// Whether requests of the method only read.
   var isSafe: Bool { self == .get || self == .head || self == .options }
-  /// Whether it has the same effect if it runs twice.
+  /// Whether a request of the method has the same effect if it runs twice.
   var isIdempotent: Bool { isSafe || self == .put || self == .delete }
 
   /// Whether a text is a token (RFC 9110, section 5.6.2).

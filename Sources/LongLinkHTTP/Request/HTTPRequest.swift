@@ -23,7 +23,7 @@ public struct HTTPRequest: Sendable {
   public var secretFields: HTTPFields
   /// The body. Default: none.
   public var body: HTTPBody
-  /// How the service proves who it is. Default: not at all.
+  /// How the request proves who sends it. Default: not at all.
   public var authentication: HTTPAuthentication?
   /// The time of the whole exchange, with redirects and the response's body, if that is not left to
   /// `HTTPConfiguration.timeout`.
@@ -36,14 +36,15 @@ public struct HTTPRequest: Sendable {
   public var maxResponseBytes: Int?
   /// Whether a compressed response is asked for; never for a file. Default true.
   public var acceptsCompression: Bool
-  /// Whether a response that was kept may be used, and this one kept, as the server allows. Default
-  /// false.
+  /// Whether the cache may answer the request, and may keep its response, as the server allows.
+  /// Default false.
   public var usesCache: Bool
-  /// Whether it is sent again by itself. Default: only while no byte of it has left; and GET, HEAD
-  /// and OPTIONS once if the connection, on which the server had answered before, ended without a
-  /// byte of a response.
+  /// Whether the request is retried automatically. Default: `ifSafe`, while no byte of it has left.
+  /// GET, HEAD and OPTIONS are also retried once if the connection, on which the server had
+  /// answered before, ended without a byte of a response.
   public var retry: RetryMode
-  /// Hears how far the exchange is, on any thread, at most once for each piece of 64 KiB.
+  /// Called with the progress of the exchange, on any thread, at most once for each piece of 64
+  /// KiB. Default nil.
   public var progress: (@Sendable (HTTPProgress) -> Void)?
 
   /// Makes a request.
@@ -64,8 +65,8 @@ public struct HTTPRequest: Sendable {
   }
 }
 
-/// How far an exchange is. While a body is sent again, after a redirect for instance, no number
-/// becomes smaller.
+/// The progress of an exchange. While a body is sent again, after a redirect for instance, no
+/// number becomes smaller.
 public struct HTTPProgress: Hashable, Sendable {
   /// The bytes of the request's body that have left this process.
   public var sent: UInt64 = 0

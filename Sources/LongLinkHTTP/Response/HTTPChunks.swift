@@ -11,9 +11,9 @@ internal import Synchronization
 /// can be read once; `DocumentReader` of LongLinkReaders reads documents from it. When the task of
 /// the reader is cancelled, it throws `cancelled`.
 public struct HTTPChunks: AsyncSequence, Sendable {
-  /// At least one byte.
+  /// The bytes of a chunk: at least one.
   public typealias Element = [UInt8]
-  /// Every failure is of this type.
+  /// The type of every error that reading throws.
   public typealias Failure = LongLinkError
 
   let source: ChunkSource

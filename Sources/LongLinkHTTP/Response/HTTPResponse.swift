@@ -12,7 +12,7 @@ public struct HTTPReply: Sendable {
   public let url: String
   /// The body, decompressed.
   public let body: [UInt8]
-  /// Whether it was kept from an earlier response.
+  /// Whether the reply comes from the cache.
   public let isFromCache: Bool
 }
 

@@ -23,7 +23,7 @@ public enum HTTPDownloadError: Error, Sendable, CustomStringConvertible {
 public struct HTTPDownload: Hashable, Sendable {
   /// The bytes of the whole file.
   public let bytes: UInt64
-  /// How many of them were there from an earlier download.
+  /// The bytes of the file that were there from an earlier download.
   public let keptBytes: UInt64
 }
 

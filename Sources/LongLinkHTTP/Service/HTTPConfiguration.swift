@@ -115,9 +115,9 @@ public struct HTTPTLS: Hashable, Sendable {
 
 /// A proxy of HTTP. All requests, also those without TLS, go through it with CONNECT.
 public struct HTTPProxy: Hashable, Sendable {
-  /// Its host.
+  /// The proxy's host.
   public var host: String
-  /// Its port, 1 to 65535.
+  /// The proxy's port, 1 to 65,535.
   public var port: Int
   /// The name for Basic authentication, if any.
   public var user: String?

@@ -111,7 +111,7 @@ final class ServiceCore: Sendable {
 public struct HTTPCounters: Hashable, Sendable {
   /// Exchanges that were begun.
   public internal(set) var exchanges: UInt64 = 0
-  /// Requests that went to a server; redirects, answers to challenges and retries are some, too.
+  /// Requests that went to a server, those after redirects and challenges and retries included.
   public internal(set) var requests: UInt64 = 0
   /// Redirects that were followed.
   public internal(set) var redirects: UInt64 = 0
@@ -119,13 +119,14 @@ public struct HTTPCounters: Hashable, Sendable {
   public internal(set) var challenges: UInt64 = 0
   /// Requests that were sent again after a lost connection.
   public internal(set) var retries: UInt64 = 0
-  /// Exchanges that a kept response answered, also after the server was asked whether it is right.
+  /// Exchanges that the cache answered, some after the server said that the response is still
+  /// valid.
   public internal(set) var cacheHits: UInt64 = 0
   /// Exchanges that have not ended.
   public internal(set) var open = 0
-  /// Responses that are kept.
+  /// Responses in the cache.
   public internal(set) var cachedResponses = 0
-  /// About the bytes of those responses.
+  /// The approximate size of the responses in the cache, in bytes.
   public internal(set) var cachedBytes = 0
 }
 #endif

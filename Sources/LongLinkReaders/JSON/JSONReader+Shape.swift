@@ -38,7 +38,8 @@ extension JSONReader {
       return shape
     }
 
-    /// The same as `path(_:)`; nil for a path that is written in any other way.
+    /// Makes the shape of a path, as `path(_:)` does; nil for a path that is written in any other
+    /// way.
     public init?(path: String) {
       var steps: [Step] = []
       var rest = Array(path.utf8)[...]
@@ -74,7 +75,7 @@ extension JSONReader {
     }
   }
 
-  /// What a document may cost. One that costs more ends with an error.
+  /// Limits on the cost of a document. A document that costs more ends with an error.
   public struct Limits: Hashable, Sendable {
     /// The most arrays and objects inside each other; 512 by default, as for `JSONDecoder`.
     public var depth: Int

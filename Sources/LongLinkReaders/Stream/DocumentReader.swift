@@ -32,7 +32,8 @@ public struct DocumentReader<Parts: AsyncSequence> where Parts.Element: Sequence
     elements(named: names, error: error, children: children, limits: limits)
   }
 
-  /// The same with a list of names.
+  /// Returns chosen elements of an XML document, as the form with several names does, for a list of
+  /// names.
   public func elements(
     named names: [String], error: String? = nil, children: Bool = true,
     limits: XMLReader.Limits = XMLReader.Limits()

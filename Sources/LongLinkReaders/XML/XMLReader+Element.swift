@@ -10,7 +10,7 @@ extension XMLReader {
   public struct Element: Sendable {
     /// Elements as `cll_xml_take` writes them.
     private let bytes: [UInt8]
-    /// This one's, from its first mark to its last.
+    /// The bytes of this element, from its first mark to its last.
     private let range: Range<Int>
 
     init(_ bytes: [UInt8]) {
@@ -56,7 +56,7 @@ extension XMLReader {
       return String(decoding: textBytes, as: UTF8.self)
     }
 
-    /// The same as UTF-8.
+    /// The text of the element and of all elements inside, as UTF-8.
     public var textBytes: [UInt8] {
       if let plain = plainText { return Array(bytes[plain]) }
       var text: [UInt8] = []

@@ -3,7 +3,7 @@
 internal import CLongLinkReaders
 
 extension XMLReader {
-  /// What a document may cost. One that costs more ends with an error.
+  /// Limits on the cost of a document. A document that costs more ends with an error.
   public struct Limits: Hashable, Sendable {
     /// The most elements inside each other, the outermost included; 256 by default.
     public var depth: Int

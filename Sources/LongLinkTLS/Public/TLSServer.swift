@@ -20,7 +20,7 @@ internal import Synchronization
 ///
 /// It can be used from any thread.
 public final class TLSServer: Sendable {
-  /// What is in use, and what happened to the files.
+  /// The certificates in use, and what happened to their files.
   public struct Status: Equatable, Sendable {
     /// The certificates in use, in the order of the configuration.
     public var certificates: [PeerCertificate]
@@ -28,11 +28,12 @@ public final class TLSServer: Sendable {
     public var expiries: [Int64]
     /// How often files were replaced while the server ran.
     public var reloads = 0
-    /// When that happened last, in seconds since 1970.
+    /// When files were last replaced, in seconds since 1970; nil if they never were.
     public var lastReload: Int64?
     /// How often changed files could not be used; what is tried again counts once.
     public var failures = 0
-    /// When that happened last, in seconds since 1970, and why.
+    /// When changed files last could not be used, in seconds since 1970; nil if that never
+    /// happened.
     public var lastFailure: Int64?
     /// Why changed files cannot be used; nil once they can be.
     public var failure: LongLinkError?
@@ -117,12 +118,12 @@ public final class TLSServer: Sendable {
     return stride(from: 0, to: bytes.count, by: size).map { Array(bytes[$0..<$0 + size]) }
   }
 
-  /// What is in use, and what happened to the files.
+  /// The certificates in use, and what happened to their files.
   public var status: Status { state.withLock { $0.status } }
 
   /// Looks at the files now, and returns once they are in use or could not be used: see `status`.
   ///
-  /// A running server does that itself every 10 s; call this at a signal. Files that could not be
+  /// A running server looks every 10 s by itself; call this at a signal. Files that could not be
   /// used before are tried again. Without a running server it blocks the calling thread, and judges
   /// dates by the clock of this machine.
   public func reload() async {

@@ -7,25 +7,27 @@ public import LongLinkTransport
 public struct TLSServerConfiguration: Sendable {
   /// Whether clients show certificates.
   public enum ClientCertificates: Hashable, Sendable {
-    /// Clients are not asked.
+    /// Clients are not asked for a certificate.
     case none
-    /// Clients are asked, and may have none. One that has no authority of these is refused.
+    /// Clients are asked for a certificate, and may have none. A client is refused if none of these
+    /// authorities has issued its certificate.
     case requested(TLSRoots)
-    /// Only clients with a certificate of these authorities can connect.
+    /// Clients can connect only with a certificate that one of these authorities has issued.
     case required(TLSRoots)
   }
 
   /// How clients can resume earlier connections.
   public enum Tickets: Hashable, Sendable {
-    /// They cannot.
+    /// Clients cannot resume earlier connections.
     case none
-    /// Keys that this process makes, and replaces after an interval of 1 min to 3 days. A session
-    /// can be resumed for one interval at least, and for two at most, over however many
-    /// connections: then comes a full handshake, in which the client's certificate is verified
+    /// The keys of tickets are made by this process, and replaced after an interval of 1 min to 3
+    /// days. A session can be resumed for one interval at least, and for two at most, over however
+    /// many connections: then comes a full handshake, in which the client's certificate is verified
     /// again.
     case rotating(every: Duration)
-    /// Keys that several servers share: 80 random bytes each, at most 16, one after the other. The
-    /// first makes tickets, all of them are accepted. A session can be resumed for a day at most.
+    /// The keys of tickets are shared by several servers: 80 random bytes each, at most 16, one
+    /// after the other. The first makes tickets, all of them are accepted. A session can be resumed
+    /// for a day at most.
     ///
     /// To replace a key, put the next one second on all servers, then first, then drop the old one.
     case keys(TLSSource)
@@ -41,7 +43,8 @@ public struct TLSServerConfiguration: Sendable {
   public var revocationLists: [TLSSource] = []
   /// The oldest version of TLS. Default: 1.3.
   public var minimumVersion = TLSVersion.tls13
-  /// How clients can resume. Default: with keys that are replaced every 8 hours.
+  /// How clients can resume earlier connections. Default: with keys that are replaced every 8
+  /// hours.
   public var tickets = Tickets.rotating(every: .seconds(8 * 3_600))
   /// Whether clients are asked to move to new connections after the certificates, roots or lists
   /// were replaced. Default false: existing connections keep their certificate.

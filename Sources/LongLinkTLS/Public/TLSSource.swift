@@ -6,7 +6,7 @@ public import LongLinkCore
 public enum TLSSource: Hashable, Sendable {
   /// A file of at most 4 MiB. It may be replaced while it is in use: it is looked at again.
   case file(String)
-  /// Bytes, which do not change.
+  /// Bytes in memory, which do not change.
   case bytes([UInt8])
 
   /// The path of a file.
@@ -14,7 +14,7 @@ public enum TLSSource: Hashable, Sendable {
     if case .file(let path) = self { path } else { nil }
   }
 
-  /// What errors call it.
+  /// The source's name in errors: its path, or `the given bytes`.
   var text: String { path ?? "the given bytes" }
 }
 
@@ -38,7 +38,7 @@ public struct TLSIdentity: Hashable, Sendable {
   public var chain: TLSSource
   /// The private key. It may stand in the file of the chain.
   public var key: TLSSource
-  /// What decrypts the key; default nil: the key is not encrypted.
+  /// The password that decrypts the key. Default nil: the key is not encrypted.
   public var password: String?
 
   /// Makes an identity.
@@ -66,9 +66,10 @@ extension TLSIdentity: CustomStringConvertible, CustomReflectable {
 
 /// The authorities that this side trusts.
 public struct TLSRoots: Hashable, Sendable {
-  /// Whether those are trusted that the system's administrator trusts.
+  /// Whether this side trusts the authorities that the system trusts. Default false.
   public var usesSystem: Bool
-  /// Further ones. A certificate that is no authority's can be trusted like this, too.
+  /// Certificates of further authorities to trust. A certificate that is not an authority's can be
+  /// trusted in this way, too.
   public var sources: [TLSSource]
 
   /// Makes a list; each parameter has a default.
@@ -77,15 +78,15 @@ public struct TLSRoots: Hashable, Sendable {
     self.sources = sources
   }
 
-  /// Those of the system.
+  /// Trusts the authorities that the system trusts.
   public static let system = TLSRoots(usesSystem: true)
 
-  /// These, and no others.
+  /// Trusts these authorities, and no others.
   public static func only(_ sources: TLSSource...) -> TLSRoots {
     TLSRoots(sources: sources)
   }
 
-  /// Those of the system, and these.
+  /// Trusts the authorities that the system trusts, and these.
   public static func systemAnd(_ sources: TLSSource...) -> TLSRoots {
     TLSRoots(usesSystem: true, sources: sources)
   }
@@ -101,7 +102,7 @@ public enum TLSVersion: Hashable, Sendable {
 
 /// Keys of which one has to be in the verified chain of a server.
 public struct TLSPins: Sendable {
-  /// What happens if none is.
+  /// What happens if no key of a chain is pinned.
   public enum Mode: Sendable {
     /// The connection fails with the code `pinMismatch`.
     case enforced

@@ -10,7 +10,8 @@ public struct LinkConditions: Hashable, Sendable {
     case even
     /// Most latencies are near the middle of the range, as on a path with little load.
     case bell
-    /// About 75 % are in the lowest hundredth of the range, and 1 % in its highest sixth.
+    /// About 75 % of the latencies are in the lowest hundredth of the range, and 1 % in its highest
+    /// sixth.
     case longTail
   }
 
@@ -99,12 +100,12 @@ extension LinkConditions {
 
 /// How a simulated network answers an attempt to connect.
 public enum ConnectBehavior: Hashable, Sendable {
-  /// A listener accepts it; without a listener it is refused.
+  /// A listener accepts the attempt; without a listener it is refused (`ECONNREFUSED`).
   case normal
-  /// It is refused (`ECONNREFUSED`), even if there is a listener.
+  /// The attempt is refused (`ECONNREFUSED`), even if there is a listener.
   case refused
-  /// It gets no answer. The system retries after 1, 3, 7, 15, 31 and 63 seconds, which may succeed
-  /// if the behavior has changed by then, and gives up after 127 (`ETIMEDOUT`).
+  /// The attempt gets no answer. The system retries after 1, 3, 7, 15, 31 and 63 seconds, which may
+  /// succeed if the behavior has changed by then, and gives up after 127 (`ETIMEDOUT`).
   case ignored
   /// There is no route to the host (`EHOSTUNREACH`).
   case unreachable

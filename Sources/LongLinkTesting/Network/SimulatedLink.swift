@@ -8,11 +8,11 @@ public import LongLinkTransport
 public struct SimulatedLink: Sendable {
   /// A direction, or both. The connecting side is the client.
   public enum Direction: Hashable, Sendable {
-    /// From the client.
+    /// From the client to the server.
     case toServer
-    /// From the server.
+    /// From the server to the client.
     case toClient
-    /// From either side.
+    /// Both directions.
     case both
   }
 

@@ -29,10 +29,11 @@ public struct SimulatedMachine: Sendable {
     networkState { $0.resume(index) }
   }
 
-  /// Whether it is paused.
+  /// Whether the machine's process is paused.
   public var isPaused: Bool { networkState { $0.machines[index].isPaused } }
 
-  /// How far its calendar is ahead of the world's, or behind it if negative; initially zero.
+  /// How far the machine's calendar is ahead of the world's, or behind it if negative; initially
+  /// zero.
   ///
   /// The dates of certificates and tickets are judged by the calendar of a machine, and nothing
   /// else is. ``Simulation/calendar`` is the world's. A new value counts from the next look at the
@@ -46,8 +47,8 @@ public struct SimulatedMachine: Sendable {
 
   private var calendar: Box<Atomic<Int64>> { networkState { $0.machines[index].calendar } }
 
-  /// Moves the clocks of its loops forward, as after a suspended machine wakes; timers in between
-  /// become due. A negative duration is a programming error.
+  /// Moves the clocks of the machine's loops forward, as after a suspended machine wakes; timers in
+  /// between become due. A negative duration is a programming error.
   public func moveClock(by duration: Duration) {
     precondition(duration >= .zero, "a monotonic clock does not go back")
     networkState { $0.moveClock(of: index, by: duration.clampedNanoseconds) }

@@ -5,8 +5,8 @@ public import LongLinkTransport
 internal import Synchronization
 
 extension Oracle {
-  /// Returns the same security, whose plain bytes the oracle sees: it reads frames, which it cannot
-  /// find in encrypted bytes. Pass the result to the client's configuration.
+  /// Wraps a client's security, so that the oracle sees the plain bytes: it cannot find frames in
+  /// encrypted ones. Pass the result to the client's configuration.
   ///
   /// ```swift
   /// configuration.security = oracle.watching(try .tls(trusted))
@@ -15,8 +15,8 @@ extension Oracle {
     ClientSecurity(WatchedClientSecurity(provider: security.provider, report: report))
   }
 
-  /// Returns the same security, whose plain bytes the oracle sees. Pass the result to the server's
-  /// configuration.
+  /// Wraps a server's security, so that the oracle sees the plain bytes. Pass the result to the
+  /// server's configuration.
   public func watching(_ security: ServerSecurity) -> ServerSecurity {
     ServerSecurity(WatchedServerSecurity(provider: security.provider, report: report))
   }

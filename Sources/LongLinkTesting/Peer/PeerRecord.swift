@@ -5,19 +5,19 @@ public import LongLinkTransport
 
 /// One frame that a scripted peer received.
 public struct ReceivedFrame: Hashable, Sendable {
-  /// The number of its connection, from 1.
+  /// The number of the connection that the frame came on, from 1.
   public let connection: Int
   /// The frame, even if it is invalid.
   public let frame: WireFrame
-  /// Whether its checksum was correct.
+  /// Whether the frame's checksum was correct.
   public let isIntact: Bool
-  /// When it was read, by the clock of the peer's loop.
+  /// When the frame was read, by the clock of the peer's loop.
   public let time: LinkInstant
 }
 
 /// One message that a scripted peer received: an undamaged frame, or joined fragments.
 public struct ReceivedMessage: Hashable, Sendable {
-  /// The number of its connection, from 1.
+  /// The number of the connection that the message came on, from 1.
   public let connection: Int
   /// The kind: request, response or push.
   public let kind: WireFrame.Kind
@@ -31,7 +31,7 @@ public struct ReceivedMessage: Hashable, Sendable {
   public let metadata: WireMetadata?
   /// The number of the message among those of this kind and tag on all connections, from 1.
   public let number: Int
-  /// When its last byte was read, by the clock of the peer's loop.
+  /// When the message's last byte was read, by the clock of the peer's loop.
   public let time: LinkInstant
 
   /// The type of a request or push.
@@ -46,19 +46,19 @@ public struct ReceivedMessage: Hashable, Sendable {
 
 /// How a connection of a scripted peer ended.
 public struct ConnectionEnding: Hashable, Sendable {
-  /// Who or what ended it.
+  /// Who or what ended a connection.
   public enum Reason: Hashable, Sendable {
     /// The other side sent its end.
     case endedByPeer
     /// The system reported an error, such as `ECONNRESET`, on reading or writing.
     case failed(errno: Int32)
-    /// The scripted peer closed or reset it.
+    /// The scripted peer closed or reset the connection.
     case closedHere
   }
 
   /// The number of the connection, from 1.
   public let connection: Int
-  /// Who or what ended it.
+  /// Who or what ended the connection.
   public let reason: Reason
   /// Why the connection could not be secured, or was no longer secure; nil for any other reason.
   public let securityFailure: SecurityFailure?
@@ -67,7 +67,7 @@ public struct ConnectionEnding: Hashable, Sendable {
   public let isCutOff: Bool
   /// The number of bytes received of a last, incomplete frame.
   public let unfinishedBytes: Int
-  /// When it was noticed, by the clock of the peer's loop.
+  /// When the end was noticed, by the clock of the peer's loop.
   public let time: LinkInstant
 
   init(_ connection: PeerConnection, _ reason: Reason, at time: LinkInstant) {

@@ -7,7 +7,7 @@ public import LongLinkCore
 /// A scripted server has one for each request that opens a stream. Each peer also has one for each
 /// other serial for which an item, an end or credit came, such as those of its own requests.
 public struct ReceivedStream: Hashable, Sendable {
-  /// The number of its connection, from 1.
+  /// The number of the connection that carried the stream, from 1.
   public let connection: Int
   /// The serial of the request.
   public let serial: UInt32

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which faults a scenario draws, and how many.
+/// The kinds of faults that a scenario draws, and their number.
 ///
 /// ```swift
 /// var profile = FaultProfile(name: "mine", rates: [.halfOpen: 3, .flippedBit: 1])
@@ -66,8 +66,8 @@ public struct FaultProfile: Hashable, Sendable {
     rates: [.cloggedLink: 3, .stalledReader: 3, .weakRadio: 3, .pause: 2, .clockJump: 1],
     count: 10...20)
 
-  /// 10 to 20 faults of networks that block the long ports, and of those beside, for clients that
-  /// have short links too.
+  /// 10 to 20 faults, most of them networks that block the long ports, for clients that have short
+  /// links too.
   public static let twoWays = FaultProfile(
     name: "two-ways",
     rates: [

@@ -4,7 +4,7 @@
 public struct ScenarioReport: Sendable {
   /// The scenario that was run.
   public let scenario: Scenario
-  /// Whether its connections were secured.
+  /// Whether the connections of the run were secured.
   public let isSecured: Bool
   /// The broken promises; empty after a good run.
   public let findings: [OracleFinding]

@@ -2,7 +2,7 @@
 
 public import LongLinkTransport
 
-/// What secures the connections of a ``Scenario``.
+/// The security of the connections of a ``Scenario``.
 ///
 /// Use keys of Ed25519, whose signatures all have the same size: then a seed gives the same sizes
 /// in the same order whenever it is run. Each run makes its own securities, because tickets of one
@@ -20,7 +20,7 @@ public struct ScenarioSecurity: Sendable {
   let client: @Sendable () throws -> ClientSecurity
   let server: @Sendable (_ edition: Int) throws -> ServerSecurity
 
-  /// Makes it of functions that make the security of a client, and of a server.
+  /// Makes a scenario's security from functions that make that of a client, and that of a server.
   ///
   /// A server's certificates are replaced during a run: `edition` counts from 0. They have to be
   /// for the names `server-0`, `server-1` and `server-2`, and valid from 2026 on, where runs begin.

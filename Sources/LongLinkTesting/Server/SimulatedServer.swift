@@ -130,8 +130,8 @@ extension SimulatedServer {
     set { script.value.withLock { $0.handshake = newValue } }
   }
 
-  /// What the server does below the security of connections that it accepts from now on; initially
-  /// nothing. Without security it has no effect.
+  /// The faults of the server below the security of connections that it accepts from now on;
+  /// initially none. Without security they have no effect.
   public var securityFaults: [SecurityFault] {
     get { script.value.withLock { $0.securityFaults } }
     set { script.value.withLock { $0.securityFaults = newValue } }

@@ -36,7 +36,7 @@ extension Simulation {
     }
   }
 
-  /// Like `run`, but blocks the thread, for tests that are not `async`.
+  /// Runs a body as `run` does, and blocks the thread; for tests that are not `async`.
   ///
   /// Do not call it in a simulation.
   public func runBlocking<T: Sendable>(

@@ -17,11 +17,11 @@ internal import Musl
 public struct SimulationEscape: Hashable, Sendable {
   /// The name of the loop that the work came to.
   public let loop: String
-  /// The name of the task that sent it, or else of the job; nil if it was neither.
+  /// The name of the task that sent the work, or else of the job; nil if it was neither.
   public let task: String?
-  /// The name of the thread that it came from.
+  /// The name of the thread that the work came from.
   public let thread: String
-  /// The virtual time of its arrival.
+  /// The virtual time at which the work arrived.
   public let time: LinkInstant
 }
 

@@ -68,9 +68,9 @@ extension WireFrame.Kind: CustomStringConvertible {
   public static let request = Self(rawValue: 0x00)
   /// The response to a request.
   public static let response = Self(rawValue: 0x01)
-  /// One element of a stream.
+  /// An item of a stream.
   public static let item = Self(rawValue: 0x02)
-  /// The end of a stream.
+  /// The end of a requester's items.
   public static let end = Self(rawValue: 0x03)
   /// The withdrawal of a request.
   public static let cancel = Self(rawValue: 0x04)

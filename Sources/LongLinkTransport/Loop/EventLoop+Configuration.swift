@@ -5,7 +5,7 @@ extension EventLoop {
   public struct Configuration: Sendable {
     /// The ways to wait for sockets.
     public enum PollerKind: Hashable, Sendable {
-      /// The best one that the system has.
+      /// The best way that the system has.
       case systemDefault
       /// epoll(7), which only Linux has.
       case epoll

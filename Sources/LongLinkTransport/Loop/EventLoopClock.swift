@@ -12,7 +12,7 @@ public struct EventLoopClock: Clock {
   /// The current time. Usable on any thread.
   public var now: LinkInstant { loop.driver.now }
 
-  /// Timers fire on whole milliseconds.
+  /// The resolution of sleeps: 1 ms, because timers fire on whole milliseconds.
   public var minimumResolution: Duration { .milliseconds(1) }
 
   /// Waits until an instant; `tolerance` is ignored.

@@ -2,7 +2,7 @@
 
 public import LongLinkCore
 
-/// How a secured stream is secured, and who the peer has proved to be.
+/// How a stream is secured, and who the peer has proved to be.
 public struct StreamSecurity: Hashable, Sendable {
   /// The protocol's version, such as `TLSv1.3`.
   public let version: String
@@ -14,7 +14,7 @@ public struct StreamSecurity: Hashable, Sendable {
   public let serverName: String?
   /// The peer's certificate, if it has shown one that this side has verified.
   public let peerCertificate: PeerCertificate?
-  /// Whether the handshake resumed an earlier one.
+  /// Whether the handshake resumed an earlier session.
   public let isResumed: Bool
 
   package init(
@@ -30,7 +30,7 @@ public struct StreamSecurity: Hashable, Sendable {
   }
 }
 
-/// What secures the connections of a client. The product LongLinkTLS makes it.
+/// The security of a client's connections. The product LongLinkTLS makes it.
 public struct ClientSecurity: Sendable {
   package let provider: any ClientSecurityProvider
 
@@ -39,7 +39,7 @@ public struct ClientSecurity: Sendable {
   }
 }
 
-/// What secures the connections of a server. The product LongLinkTLS makes it.
+/// The security of a server's connections. The product LongLinkTLS makes it.
 public struct ServerSecurity: Sendable {
   package let provider: any ServerSecurityProvider
 

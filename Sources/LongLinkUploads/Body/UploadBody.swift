@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is uploaded: parts in order, each from memory, a file or a sequence.
+/// The body of an upload: parts in order, each from memory, a file or a sequence.
 ///
 /// ```swift
 /// let body = UploadBody([

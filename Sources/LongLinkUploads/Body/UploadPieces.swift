@@ -4,7 +4,7 @@
 public struct UploadPieces: AsyncSequence, Sendable {
   /// A piece: at least one byte, and at most 64 KiB.
   public typealias Element = [UInt8]
-  /// Every failure is of this type.
+  /// The type of every error that reading throws.
   public typealias Failure = UploadError
 
   let body: PreparedUpload

@@ -11,7 +11,7 @@
 ///
 /// It is not assembled anywhere: the contents of the parts are read when they are sent.
 public struct MultipartForm: Sendable {
-  /// What separates the parts: 128 random bits, which no content in memory contains.
+  /// The boundary between the parts: 128 random bits, which no content in memory contains.
   public let boundary: String
   /// The whole form: the headers of the parts, their contents, and what is between them.
   public let body: UploadBody

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far an upload is. Of one upload, no number of bytes ever becomes smaller.
+/// The progress of an upload. No number of bytes of one upload ever becomes smaller.
 public struct UploadProgress: Hashable, Sendable {
   /// The bytes that have left this process.
   public var sent: UInt64
@@ -10,7 +10,7 @@ public struct UploadProgress: Hashable, Sendable {
   public var total: UInt64?
   /// The bytes per second that were sent lately, smoothed; nil at first.
   public var bytesPerSecond: Double?
-  /// The time until the server has all bytes, if they come at that rate; nil if it is not known.
+  /// The time until the server has all bytes, at `bytesPerSecond`; nil if it is not known.
   public var timeLeft: Duration?
 
   /// Whether the server has all bytes.

@@ -45,9 +45,9 @@ public struct UploadOptions: Sendable {
   }
 }
 
-/// What a finished upload has become.
+/// The server's receipt for a finished upload.
 public struct UploadReceipt: Hashable, Sendable {
-  /// The ID that the server gave it.
+  /// The ID that the server gave the upload.
   public let id: String
   /// The name under which the server keeps each file, in the order of the parts; empty for the
   /// value of a field.

@@ -8,12 +8,12 @@ internal import LongLinkUploadMessages
 
 /// An upload that was finished, or is about to be.
 public struct FinishedUpload: Hashable, Sendable {
-  /// Its ID, which is also the name of its folder in the directory.
+  /// The upload's ID, which is also the name of its folder in the directory.
   public let id: String
-  /// The names of its files in that folder, in the order of the parts; `fields.json` is there
-  /// besides.
+  /// The names of the upload's files in its folder, in the order of the parts; `fields.json` is
+  /// there besides.
   public let files: [String]
-  /// The number of its bytes, those of fields included.
+  /// The number of the upload's bytes, those of fields included.
   public let byteCount: UInt64
 }
 
@@ -64,7 +64,7 @@ extension LongLinkServer {
       fileID: fileID, line: line, mayFinish: mayFinish, onFinish: onFinish)
   }
 
-  /// The same with another bound on the bytes that wait.
+  /// Receives uploads as the public form does, with another bound on the bytes that wait.
   func routeUploads(
     in directory: String, limits: UploadLimits, fileThreads: Int = 4,
     requires rule: AccessRule? = nil, waiting: WaitingBytes?,

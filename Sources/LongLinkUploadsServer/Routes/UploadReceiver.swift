@@ -37,7 +37,7 @@ public final class UploadReceiver: Sendable {
     self.onFinish = onFinish
   }
 
-  /// The counters of this moment.
+  /// A snapshot of the counters.
   public var counters: UploadCounters { store.counters }
 
   /// The time for the store.
