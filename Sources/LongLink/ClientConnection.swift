@@ -8,9 +8,9 @@ final class ClientConnection {
   let link: Link
   let peer: Peer
   let responder: Responder
-  /// Whether its handshake was completed and it won the race against other attempts.
+  /// Whether the connection's handshake was completed and it won the race against other attempts.
   var isEstablished = false
-  /// Whether it has shown that the server is healthy.
+  /// Whether the connection has shown that the server is healthy.
   var hasWorked = false
   /// The client's `path` when it was made.
   let path: Int
@@ -18,7 +18,7 @@ final class ClientConnection {
   var heldSince: LinkInstant?
   /// Whether its server has said goaway during the trial, so that it never takes requests.
   var hasLeft = false
-  /// When it began to take new requests.
+  /// When the connection began to take new requests; nil if it has not.
   var usedSince: LinkInstant?
   /// The bytes that had arrived when it was established; nil before.
   var bytesBefore: UInt64?

@@ -16,7 +16,7 @@ final class ConnectFailure: Error {
   let reason: CloseReason?
   let securityFailure: SecurityFailure?
 
-  /// That of a client that has not failed yet.
+  /// The failure of a client that has not failed yet.
   static let unknown = ConnectFailure("unknown", detail: "no connection")
 
   /// A failure before there was a connection.
@@ -48,7 +48,7 @@ final class ConnectFailure: Error {
     if case .goneAway(let code) = reason, code.deniesAccess { code } else { nil }
   }
 
-  /// For the log.
+  /// The failure's entries in the log.
   var logMetadata: Logger.Metadata { ["reason": "\(token)", "detail": "\(detail)"] }
 }
 

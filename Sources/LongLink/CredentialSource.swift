@@ -14,7 +14,7 @@ final class CredentialSource: TimerHandler {
 
   private let function: Function
   private let loop: EventLoop
-  /// In nanoseconds.
+  /// The most time for one call, in nanoseconds.
   private let timeout: Int64
   private var waiters: [Completion] = []
   private var timer: LoopTimer?

@@ -17,7 +17,7 @@ final class PathHeartbeat {
   /// The number of calls of `pathChanged`.
   private(set) var path = 0
 
-  /// Nil where the heartbeat is not adaptive.
+  /// Makes the heartbeat of a client; nil if the configuration has no adaptive one.
   init?(_ configuration: ClientConfiguration) {
     guard let policy = configuration.adaptiveHeartbeat else { return nil }
     self.policy = policy

@@ -39,13 +39,13 @@ struct ServerDirectory {
     !secured.isEmpty && listed.allSatisfy { secured.contains($0.endpoint) }
   }
 
-  /// Notes that a server could not be reached, because it speaks TLS or for another reason.
+  /// Records that a server could not be reached, because it speaks TLS or for another reason.
   mutating func failed(_ endpoint: Endpoint, speaksTLS: Bool) {
     secured.remove(endpoint)
     if speaksTLS, listed.contains(where: { $0.endpoint == endpoint }) { secured.insert(endpoint) }
   }
 
-  /// Notes that a server was reached.
+  /// Forgets which servers speak TLS, because a server was reached.
   mutating func forgetSecured() { secured = [] }
 
   /// Keeps the servers that the machine has numbered from `first` on.

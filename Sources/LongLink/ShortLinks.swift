@@ -16,10 +16,10 @@ final class ShortLinks {
   var refusals = CredentialRefusals()
   /// The last refusal that counts.
   var refusal: ConnectFailure?
-  /// By way.
+  /// The counters of short links, by the index of their way.
   private var counted: [ShortLinkCounters]
 
-  /// Nil if no short link is among the ways.
+  /// Makes the short links of a client; nil if no short link is among the ways.
   init?(_ configuration: ClientConfiguration) {
     openers = configuration.ways.compactMap(\.opener)
     guard !openers.isEmpty else { return nil }
@@ -36,7 +36,7 @@ final class ShortLinks {
   /// Counts what happens on a way.
   func count(_ way: Int, _ change: (inout ShortLinkCounters) -> Void) { change(&counted[way]) }
 
-  /// By the ways' names.
+  /// The counters of short links, by the ways' names.
   var counters: [String: ShortLinkCounters] {
     var counters: [String: ShortLinkCounters] = [:]
     for (way, more) in counted.enumerated() {

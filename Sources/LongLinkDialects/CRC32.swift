@@ -28,7 +28,7 @@ package enum CRC32 {
     unsafe bytes.withUnsafeBytes { unsafe checksum(of: $0, continuing: continuing) }
   }
 
-  /// The same for memory whose validity the caller guarantees.
+  /// Returns the checksum of memory whose validity the caller guarantees.
   package static func checksum(of bytes: UnsafeRawBufferPointer, continuing: UInt32 = 0) -> UInt32 {
     unsafe tables.withUnsafeBufferPointer { tables in
       unsafe ~sum(of: bytes, from: ~continuing, tables.baseAddress!)

@@ -55,7 +55,7 @@ extension GatewayHandler {
     }
   }
 
-  /// Flushes, and notes when the client's system has taken everything.
+  /// Flushes, and records when the client's system has taken everything.
   private func watch(_ exchange: Exchange, _ context: ChannelHandlerContext) {
     var exchange = exchange
     exchange.unsentWrites += 1

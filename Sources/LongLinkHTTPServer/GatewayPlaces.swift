@@ -21,7 +21,7 @@ struct GatewayPlaces<Owner: Sendable>: Sendable {
     var place: UInt64?
     /// The last request whose client was accepted; 0 for none.
     var opened = 0
-    /// Whether it was to make room.
+    /// Whether the connection was told to make room.
     var isLeaving = false
   }
 
@@ -33,7 +33,8 @@ struct GatewayPlaces<Owner: Sendable>: Sendable {
   private var leaving = 0
   private var lastID: UInt64 = 0
   private var lastPlace: UInt64 = 0
-  /// By the numbers of their places: those that were never accepted, and those that were.
+  /// The connections by the numbers of their places: those that were never accepted, and those that
+  /// were.
   private var strangers = HandshakePlaces<UInt64>(limit: .max)
   private var idle = HandshakePlaces<UInt64>(limit: .max)
 

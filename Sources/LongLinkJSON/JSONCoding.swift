@@ -10,7 +10,7 @@ internal import Foundation
 enum JSONCoding {
   /// Why JSON was not decoded.
   struct Failure: Error {
-    /// Whether it is no JSON at all.
+    /// Whether the text is no JSON at all.
     let isSyntax: Bool
     /// What was wrong and where, without any of its text.
     let detail: String

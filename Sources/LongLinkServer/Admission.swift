@@ -10,9 +10,9 @@ struct Admission: Sendable {
   let id: UInt64
   /// Whom the connection is from: the peer, or the client that a proxy has named.
   var address: SocketAddress?
-  /// What it counts as for the limits of each address; nil for nothing.
+  /// The group of addresses whose limits the connection counts for; nil for none.
   fileprivate(set) var group: SocketAddress.Group?
-  /// When it was accepted.
+  /// When the connection was accepted.
   let accepted: LinkInstant
 }
 
@@ -120,7 +120,7 @@ extension ServerShared {
     return objection
   }
 
-  /// Notes that a connection is open: it needs no place for its handshake any more.
+  /// Frees the place for a connection's handshake, because the connection is open.
   func connectionOpened(_ admission: Admission) {
     state.withLock { state in _ = state.handshakes.leave(admission.id) }
   }
@@ -137,7 +137,7 @@ extension ServerShared {
     }
   }
 
-  /// Notes that a connection has ended.
+  /// Frees the places of a connection that has ended.
   func connectionEnded(_ admission: Admission) {
     state.withLock { state in
       state.connections -= 1

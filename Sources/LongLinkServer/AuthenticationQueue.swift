@@ -16,19 +16,19 @@ final class AuthenticationQueue: TimerHandler {
     let connection: ServerConnection
     let timer: LoopTimer
     var task: Task<Void, Never>?
-    /// The number of its call; nil before that begins.
+    /// The number of the entry's call; nil before that begins.
     var call: UInt64?
   }
 
   private let function: Function
   private let loop: EventLoop
   private let limit: Int
-  /// In nanoseconds.
+  /// The most time for one client, in nanoseconds.
   private let timeout: Int64
   /// The connections without an answer, by number.
   private var entries: [UInt64: Entry] = [:]
-  /// The numbers of those whose call has not begun, some of which may have ended, and the calls
-  /// that have not returned, by the group of the client's address.
+  /// The numbers of the connections whose call has not begun, some of which may have ended, and the
+  /// calls that have not returned, by the group of the client's address.
   private var turns = Turns<SocketAddress.Group?, UInt64>()
   /// The number of calls that have begun.
   private var calls: UInt64 = 0

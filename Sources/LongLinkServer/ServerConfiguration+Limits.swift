@@ -66,7 +66,7 @@ enum UnopenedConnection {
   static let input = 65_536 + 16 + 4_096
   /// The connection itself, as while it is idle, and its answer to a hello.
   static let state = 8_192
-  /// All of it, at most, without TLS.
+  /// The most bytes that a connection without TLS can make the server hold before it is open.
   static let most = 81_920
 
   /// What TLS holds during its handshake, before there can be any part of the first frame.
@@ -78,6 +78,6 @@ enum UnopenedConnection {
   /// What TLS holds after its handshake, beside the first frame: OpenSSL's state, and an unfinished
   /// record. Measured are 48 KiB.
   static let openSecurity = 57_344
-  /// All of it, at most, with TLS.
+  /// The most bytes that a connection with TLS can make the server hold before it is open.
   static let mostSecured = 139_264
 }

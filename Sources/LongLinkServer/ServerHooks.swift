@@ -19,7 +19,8 @@ struct ServerHooks: Sendable {
   var rule = AccessRule.everyone
   /// Where the settings come from that can be made once.
   var origins: [Setting: Setting.Origin] = [:]
-  /// In order, the first one outermost. Without types, an interceptor is around all routes.
+  /// The interceptors in order, the first one outermost. Without types, an interceptor is around
+  /// all routes.
   var interceptors: [(types: Set<MessageType>?, run: Interceptor)] = []
 }
 
@@ -78,7 +79,7 @@ extension ServerHooks {
     case onDisconnect
     case require
 
-    /// As the object of a sentence.
+    /// The setting as the object of a sentence.
     var description: String {
       switch self {
       case .route(let type): "the route of message type \(type)"
@@ -90,9 +91,9 @@ extension ServerHooks {
       }
     }
 
-    /// Who has set it.
+    /// The place in the application that has set something.
     struct Origin: CustomStringConvertible {
-      /// That of a route's method; empty for others.
+      /// The name of the route's method; empty for other settings.
       let name: String
       let place: SourcePlace
 

@@ -25,7 +25,7 @@ final class ServerLane {
   var greetings: [UInt64: ProxyGreeting] = [:]
   private let totals = ConnectionTotals()
   private var requestTotals = RequestCounters()
-  /// Nil if the server authenticates nobody.
+  /// The calls of `authenticate`; nil if the server authenticates nobody.
   private let authentications: AuthenticationQueue?
   private var credentialsExpired: UInt64 = 0
   private var pushesUnhandled: UInt64 = 0

@@ -22,7 +22,7 @@ final class ServerShared: Sendable {
     var shortRates: AddressRates
     /// The connections that are not open yet.
     var handshakes: HandshakePlaces<LoopBound<ServerLane>>
-    /// Those that have made room for others, until they have ended.
+    /// The connections that have made room for others, until they have ended.
     var leaving: Set<UInt64> = []
     var evicted: UInt64 = 0
   }
@@ -31,7 +31,7 @@ final class ServerShared: Sendable {
   let maxConnections: Int
   let maxConnectionsPerAddress: Int
   let limits: AddressLimits
-  /// For lines that clients can cause; rate-limited for all connections together.
+  /// The log for lines that clients can cause; rate-limited for all connections together.
   let log: PeerLog
   /// The memory budget of all connections.
   let memory: MemoryBudget

@@ -146,7 +146,7 @@ struct CNames {
 }
 
 extension FileDescriptor {
-  /// All of its messages, including nested ones, each after the message that contains it.
+  /// All messages of the file, including nested ones, each after the message that contains it.
   var allMessages: [Descriptor] { messages.flatMap(\.withNested) }
 
   /// The file and all its imports, direct and indirect, each after the files it imports.

@@ -83,7 +83,8 @@ struct Checker {
 
   // MARK: Message types
 
-  /// Those of `Protocols/uploads.proto`, for which a server that receives uploads has routes.
+  /// The message types of `Protocols/uploads.proto`, for which a server that receives uploads has
+  /// routes.
   private static let typesOfUploads: ClosedRange<UInt32> = 12...16
 
   private func checkMessageTypes(_ findings: inout Findings) {

@@ -109,7 +109,7 @@ struct GeneratorOptions {
 
 /// A folder of one target's sources: `FOLDER:MODULE`, or a folder with the name of its module.
 struct Folder: Equatable {
-  /// Its path, relative to protoc's output folder.
+  /// The folder's path, relative to protoc's output folder.
   let path: String
   let module: String
 

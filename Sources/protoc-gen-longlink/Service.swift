@@ -11,7 +11,7 @@ struct Service {
   let base: String
   let methods: [Method]
 
-  /// Which sides of a method are streams.
+  /// The kind of a method: which of its sides are streams.
   enum Kind {
     case unary
     case serverStreaming
@@ -21,7 +21,7 @@ struct Service {
 
   struct Method {
     let descriptor: MethodDescriptor
-    /// In lower camel case: `sayHello`.
+    /// The method's name in lower camel case: `sayHello`.
     let name: String
 
     var kind: Kind {

@@ -41,9 +41,9 @@ final class CallCore {
     let plan: CallPlan
     let options: RequestOptions
     var deadline: LinkInstant
-    /// In the order in which they joined.
+    /// The numbers of the calls that share the exchange, in the order in which they joined.
     var callers: [UInt64]
-    /// Whether it refreshes the cache, and so continues without callers.
+    /// Whether the exchange refreshes the cache, and so continues without callers.
     let isRefresh: Bool
     let generation: Generation
     /// Whether its key was invalidated after it had begun.
@@ -52,7 +52,7 @@ final class CallCore {
     var task: (any CallExchange)?
     /// The delivery of earlier exchanges of the same callers.
     var past = Delivery.notSent
-    /// Whether it is being cancelled because the client was closed.
+    /// Whether the exchange is being cancelled because the client was closed.
     var isClosed = false
     /// The last caller, which has left, and the code of its error.
     var leaver: (code: LongLinkError.Code, completion: (Outcome) -> Void)?
@@ -75,7 +75,7 @@ final class CallCore {
     let exchange: UInt64
     let deadline: LinkInstant
     let completion: (Outcome) -> Void
-    /// Set if the exchange's deadline is later than the caller's.
+    /// The timer of the caller's deadline; nil if the exchange's is not later.
     var timer: LoopTimer?
   }
 

@@ -9,10 +9,10 @@ struct CallPlan: Sendable {
   let service: String
   let body: any BodyEncodable & Sendable
   let options: RequestOptions
-  /// Nil for a call that neither shares an exchange nor uses the cache.
+  /// The key of the call; nil for a call that neither shares an exchange nor uses the cache.
   let key: CallKey?
   let isShared: Bool
-  /// Nil if responses are not cached.
+  /// How long responses are cached; nil if they are not.
   let cache: CachePolicy?
   let reloads: Bool
   /// What carries it out; nil for the client's link.

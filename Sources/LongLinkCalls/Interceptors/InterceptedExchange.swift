@@ -30,7 +30,7 @@ final class InterceptedExchange {
   private var delivery = Delivery.notSent
   /// The error of a request that has lasted until the deadline: it says what it waited for.
   private var lateness: LongLinkError?
-  /// Set once.
+  /// How the exchange has ended; set once.
   private var ending: Ending?
 
   /// `completion` is called once, in a later job of the loop.

@@ -4,7 +4,7 @@
 ///
 /// The core encodes and decodes these few messages by hand, so that it depends on no other module.
 package protocol ControlBody: BodyEncodable, BodyDecodable {
-  /// Its fields, for tools that explain a capture.
+  /// The message's fields, for tools that explain a capture.
   static var fields: [ControlField] { get }
   /// Writes all fields that do not have their default values.
   func write(to writer: inout ProtobufWriter) throws(BodyError)

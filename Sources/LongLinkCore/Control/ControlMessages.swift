@@ -8,7 +8,7 @@ package struct Hello: Equatable, Sendable {
   /// The largest body that the client accepts, in bytes.
   package var maxBody: UInt32
   package var maxInFlight: UInt32
-  /// In milliseconds, like the timeout.
+  /// The heartbeat's interval in milliseconds, like its timeout.
   package var heartbeatInterval: UInt32
   package var heartbeatTimeout: UInt32
   package var credential: [UInt8]
@@ -53,7 +53,8 @@ package struct Welcome: Equatable, Sendable {
   /// The largest body that the server accepts, in bytes.
   package var maxBody: UInt32
   package var maxInFlight: UInt32
-  /// In milliseconds, like the timeout; neither side uses a longer interval.
+  /// The heartbeat's interval in milliseconds, like its timeout; neither side uses a longer
+  /// interval.
   package var heartbeatInterval: UInt32
   package var heartbeatTimeout: UInt32
   package var session: [UInt8]
@@ -96,7 +97,7 @@ package struct GoAway: Equatable, Sendable {
   package var code: UInt32
   package var reason: String
   package var requestsAccepted: UInt64
-  /// In milliseconds, like `retryAfter`; 0 for no hint.
+  /// The time over which reconnects spread, in milliseconds, like `retryAfter`; 0 for no hint.
   package var spread: UInt32
   package var retryAfter: UInt32
   package var alternatives: [String]
@@ -124,9 +125,9 @@ package struct Metadata: Equatable, Sendable {
   package var remaining: UInt32?
   package var priority: UInt32
   package var idempotencyKey: [UInt8]
-  /// In the order given or read; the last entry with a key counts.
+  /// The entries, in the order given or read; the last one with a key counts.
   package var entries: [Entry]
-  /// In milliseconds; 0 for no hint.
+  /// The least time before a retry, in milliseconds; 0 for no hint.
   package var retryAfter: UInt32
   /// The first credit for items of the responder, in bytes; nil if it is to send none.
   package var credit: UInt32?

@@ -114,7 +114,7 @@ enum WireType {
   @inlinable static var fixed64: UInt8 { 1 }
   @inlinable static var lengthDelimited: UInt8 { 2 }
   @inlinable static var fixed32: UInt8 { 5 }
-  /// Not on the wire: one number of a packed field.
+  /// One number of a packed field. This type does not occur on the wire.
   @inlinable static var packed: UInt8 { 8 }
 
   @inlinable

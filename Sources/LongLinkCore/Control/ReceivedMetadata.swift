@@ -9,7 +9,7 @@ package struct ReceivedMetadata: Equatable, Sendable {
   package var remaining: UInt32?
   package var priority: UInt32 = 0
   package var idempotencyKey: [UInt8] = []
-  /// In milliseconds; 0 for no hint.
+  /// The least time before a retry, in milliseconds; 0 for no hint.
   package var retryAfter: UInt32 = 0
   /// The first credit for items of the responder, in bytes; nil if it is to send none.
   package var credit: UInt32?
@@ -32,7 +32,7 @@ package struct ReceivedMetadata: Equatable, Sendable {
     if hasEntries { self.block = [UInt8](decoding: block) }
   }
 
-  /// Whether it contains nothing about a request but the remaining time.
+  /// Whether the metadata contains nothing about a request but the remaining time.
   package var isPlain: Bool { priority == 0 && idempotencyKey.isEmpty && !hasEntries }
 
   /// The entries by key, the last of each; decoded at each access.

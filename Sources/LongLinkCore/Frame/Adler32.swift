@@ -12,7 +12,7 @@ package enum Adler32 {
     unsafe bytes.withUnsafeBytes { unsafe checksum(of: $0, continuing: continuing) }
   }
 
-  /// The same for memory whose validity the caller guarantees.
+  /// Returns the checksum of memory whose validity the caller guarantees.
   @inline(__always)
   package static func checksum(of bytes: UnsafeRawBufferPointer, continuing: UInt32 = 1) -> UInt32 {
     // The C function reads `count` bytes from the start, and nothing from an empty buffer.

@@ -25,7 +25,7 @@ public struct Features: OptionSet, Hashable, Sendable {
   /// The features that this version of the library supports.
   package static let supported: Features = [.metadata, .fragments, .streams]
 
-  /// These features without those that need one that is missing.
+  /// The set without the features that need one that is missing.
   package var withNeeds: Features {
     contains([.metadata, .fragments]) ? self : subtracting(.streams)
   }

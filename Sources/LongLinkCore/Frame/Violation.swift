@@ -91,7 +91,8 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     self.expected = expected
   }
 
-  /// Not inlined, because it has many call sites and rarely runs.
+  /// Makes a violation by a frame. It is not inlined, because it has many call sites and rarely
+  /// runs.
   @inline(never)
   package init(_ rule: Rule, _ head: FrameHead, value: UInt64? = nil) {
     self.init(rule, kind: head.kind.rawValue, serial: head.serial, value: value)

@@ -5,7 +5,7 @@ final class DialectState {
   /// A request of this side whose response can still arrive.
   struct Asked: Equatable, Sendable {
     let type: MessageType
-    /// No caller waits for the response any more.
+    /// Whether no caller waits for the response any more.
     var isAbandoned = false
   }
 
@@ -37,7 +37,7 @@ final class DialectState {
   /// Whether the peer answers pings, so that a ping can test whether it is alive.
   var canProbe: Bool { facts.pingsAreAnswered }
 
-  /// Notes that no caller waits for a response any more.
+  /// Records that no caller waits for a response any more.
   func abandon(_ serial: UInt32) {
     let isNew = asked.update(serial) { asked in
       defer { asked.isAbandoned = true }

@@ -20,7 +20,7 @@ public struct FrameLayoutError: Error, Hashable, Sendable, CustomStringConvertib
     FrameLayoutError("\(part).\(field)", reason)
   }
 
-  /// The same error with its path in the JSON form that has one shape for both frames.
+  /// This error with its path in the JSON form that has one shape for both frames.
   package var inBoth: FrameLayoutError {
     for shape in ["request", "response"] where field.hasPrefix("\(shape).") {
       return FrameLayoutError("both\(field.dropFirst(shape.count))", reason)

@@ -47,19 +47,19 @@ enum Framing {
 // MARK: - Requests in flight
 
 extension Framing {
-  /// Notes that this side sent a request.
+  /// Records that this side sent a request.
   @inline(__always)
   func asked(_ serial: UInt32, _ type: MessageType) {
     dialect?.asked[serial] = DialectState.Asked(type: type)
   }
 
-  /// Notes that this side withdrew a request before any byte of it was sent.
+  /// Records that this side withdrew a request before any byte of it was sent.
   @inline(__always)
   func withdrew(_ serial: UInt32) {
     dialect?.asked.remove(serial)
   }
 
-  /// Notes that a request of the peer needs no response any more.
+  /// Records that a request of the peer needs no response any more.
   @inline(__always)
   func answered(_ serial: UInt32) {
     dialect?.answering.remove(serial)

@@ -66,7 +66,7 @@ public struct DecodingMemory: ~Copyable {
     return rest + more
   }
 
-  /// Notes what a reader has left.
+  /// Takes back the allowance that a reader has left.
   @usableFromInline
   package mutating func end(_ allowance: Int) { left = allowance }
 

@@ -57,7 +57,7 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// All of the bytes as safe text, of up to six times the size.
+  /// Returns bytes as safe text without cutting it: up to six times their number of characters.
   package static func whole(_ bytes: [UInt8]) -> String {
     var text = ""
     pieces(of: bytes) { text += $0 }

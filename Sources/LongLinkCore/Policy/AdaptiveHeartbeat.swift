@@ -81,8 +81,8 @@ package struct HeartbeatSearch: Equatable, Sendable {
     LearnedHeartbeat(interval: .nanoseconds(proven), failures: failures)
   }
 
-  /// Notes a ping that was answered after this silence. Returns true if a longer interval is
-  /// proven, which is worth remembering.
+  /// Counts a ping that was answered after a silence, in nanoseconds. Returns true if a longer
+  /// interval is proven, which is worth remembering.
   package mutating func answered(after silence: Int64) -> Bool {
     guard isProof(silence) else { return false }
     successes += 1
@@ -94,8 +94,8 @@ package struct HeartbeatSearch: Equatable, Sendable {
     return isNew
   }
 
-  /// Notes a connection that was lost with an unanswered ping after this silence. Returns true if
-  /// the interval is the likely cause.
+  /// Counts a connection that was lost with an unanswered ping after a silence, in nanoseconds.
+  /// Returns true if the interval is the likely cause.
   package mutating func lost(after silence: Int64) -> Bool {
     successes = 0
     guard isProof(silence), interval > shortest else { return false }

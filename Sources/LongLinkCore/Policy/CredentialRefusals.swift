@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which credentials servers have refused: over connections, or over short links.
+/// The credentials that servers have refused, over connections or over short links.
 ///
 /// One refusal is no reason to give up: the credential may have expired, and the application is
 /// asked for another one. The next is final if it is for the same credential, or if both are 403:
-/// then the server knows who the client is. Of refusals of what was shown together, only the first
-/// counts.
+/// then the server knows who the client is. Of several refusals of a credential that was shown at
+/// one time, only the first counts.
 package struct CredentialRefusals: Equatable, Sendable {
   private struct Refusal: Equatable, Sendable {
     let credential: [UInt8]
@@ -17,7 +17,7 @@ package struct CredentialRefusals: Equatable, Sendable {
 
   /// The last one that counts; nil once a server has accepted this client, or is asked anew.
   private var last: Refusal?
-  /// The number of refusals so far. Whoever shows a credential notes it first.
+  /// The number of refusals so far. Whoever shows a credential remembers this number first.
   package private(set) var count: UInt64 = 0
 
   package init() {}
@@ -25,7 +25,7 @@ package struct CredentialRefusals: Equatable, Sendable {
   /// The code of a refusal that is final; nil if there is none.
   package var finalCode: ResponseCode? { last.flatMap { $0.isFinal ? $0.code : nil } }
 
-  /// Notes that a server has refused a credential, which was shown when there were `known`
+  /// Records that a server has refused a credential, which was shown when there were `known`
   /// refusals. Returns whether it is the first of those shown together. It cannot be final while
   /// the client `hasOther` link, which shows that a server accepts it.
   @discardableResult
@@ -54,7 +54,7 @@ package struct CredentialRefusals: Equatable, Sendable {
     return true
   }
 
-  /// Notes that a server has accepted a credential. Returns whether it had been refused before.
+  /// Records that a server has accepted a credential. Returns whether it had been refused before.
   package mutating func accepted(_ credential: [UInt8]) -> Bool {
     guard let last, last.credential == credential else { return false }
     self.last = nil

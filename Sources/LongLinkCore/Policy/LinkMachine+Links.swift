@@ -13,15 +13,16 @@ extension LinkMachine {
   /// again and again without a growing delay.
   package static let leastProof: Int64 = 10_000_000_000
 
-  /// Notes that bytes of the server have arrived since the link was established. If it has lasted
-  /// long enough, it is proven: until then, the server may have frozen after its welcome.
+  /// Records that bytes of the server have arrived since the link was established. A link that has
+  /// lasted long enough is proven by that: until then, the server may have frozen after its
+  /// welcome.
   package mutating func heard(_ attempt: AttemptID) {
     guard let link = current, link.id == attempt else { return }
     current?.isHeard = true
     if link.hasLasted { worked(attempt) }
   }
 
-  /// Notes that the link has answered a request, or lasted while bytes arrived. Only now is the
+  /// Records that the link has answered a request, or lasted while bytes arrived. Only now is the
   /// server known to work, and the next outage starts with the shortest window.
   package mutating func worked(_ attempt: AttemptID) {
     guard let link = current, link.id == attempt, !link.hasWorked else { return }
@@ -39,7 +40,8 @@ extension LinkMachine {
     if case .listed(let index) = target { list.succeeded(index) }
   }
 
-  /// Notes the outcome of a request on the link: a response, or, if those count, a missed deadline.
+  /// Counts the outcome of a request on the link: a response, or, if those count, a missed
+  /// deadline.
   package mutating func outcome(
     _ attempt: AttemptID, isError: Bool, at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -61,7 +63,7 @@ extension LinkMachine {
     beginRound(at: now, for: .errors, to: other, bits: bits)
   }
 
-  /// Notes the server's goaway: the link gets no new requests, but finishes its current ones.
+  /// Handles the server's goaway: the link gets no new requests, but finishes its current ones.
   ///
   /// The hint is the time for which the server asks clients to stay away, in nanoseconds, within
   /// the policy's limit; nil if it gave none.
@@ -76,7 +78,7 @@ extension LinkMachine {
     lose(link, reason, hint: hint, at: now, bits: bits)
   }
 
-  /// Notes that the link has ended.
+  /// Handles the end of the link.
   package mutating func ended(
     _ attempt: AttemptID, _ reason: CloseReason, at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -189,7 +191,8 @@ extension LinkMachine {
     preferredAt = now + ReconnectPolicy.period(of: interval, bits: bits())
   }
 
-  /// The same, unless one is scheduled: renewals must not put it off for ever.
+  /// Schedules an attempt to fail back, unless one is scheduled: renewals must not put it off for
+  /// ever.
   mutating func rearmPreferred(at now: LinkInstant, bits: () -> UInt64) {
     if preferredAt == .distantFuture { armPreferred(at: now, bits: bits) }
   }

@@ -53,8 +53,8 @@ extension LinkMachine {
     return round == self.round
   }
 
-  /// Notes that there is no credential for a round, which ends. No server is at fault: none cools
-  /// down, and each is still to be tried.
+  /// Ends a round for which there is no credential. No server is at fault: none cools down, and
+  /// each is still to be tried.
   package mutating func noCredential(
     round: UInt32, at now: LinkInstant, bits: () -> UInt64
   ) {

@@ -69,7 +69,7 @@ extension LinkMachine {
     }
   }
 
-  /// Notes that the look-up of a round returned this number of addresses. None is a failure.
+  /// Handles the result of a round's look-up: a number of addresses, where 0 is a failure.
   package mutating func resolved(
     round: UInt32, addresses: Int, at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -115,15 +115,15 @@ extension LinkMachine {
     nextStart = .distantFuture
   }
 
-  /// Notes that the system of an attempt's server has answered the connect: the server may be slow,
-  /// but no packet is lost, and a second attempt would only double its work.
+  /// Records that the system of an attempt's server has answered the connect: the server may be
+  /// slow, but no packet is lost, and a second attempt would only double its work.
   package mutating func reached(_ attempt: AttemptID) {
     guard attempts.contains(where: { $0.id == attempt }) else { return }
     isHeard = true
     if nextAddress == addressCount { nextStart = .distantFuture }
   }
 
-  /// Notes that an attempt has failed; the next address is tried at once.
+  /// Handles the failure of an attempt: the next address is tried at once.
   package mutating func failed(_ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64) {
     guard let index = attempts.firstIndex(where: { $0.id == attempt }) else { return }
     attempts.remove(at: index)
@@ -144,8 +144,8 @@ extension LinkMachine {
     nextAddress = addressCount
   }
 
-  /// Notes that the server of a link that its owner holds takes no requests: the attempt fails, and
-  /// the link ends what it has begun, as one that was replaced.
+  /// Handles a link that its owner holds, and whose server takes no requests: the attempt fails,
+  /// and the link ends what it has begun, as one that was replaced.
   package mutating func heldLeft(_ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64) {
     guard attempts.contains(where: { $0.id == attempt }) else { return }
     retired.append(Retired(id: attempt, until: now + settings.lingering))
@@ -153,7 +153,7 @@ extension LinkMachine {
     failed(attempt, at: now, bits: bits)
   }
 
-  /// Notes a goaway in place of a welcome: the attempt will fail, but the goaway's hints apply.
+  /// Handles a goaway in place of a welcome: the attempt will fail, but the goaway's hints apply.
   /// `isRefusal` says that the server does not accept who the client is.
   package mutating func turnedAway(
     _ attempt: AttemptID, isRefusal: Bool = false, hint: Int64?, alternatives count: Int,
@@ -178,7 +178,7 @@ extension LinkMachine {
     if list.mayAskAt <= now { alternatives = [] }
   }
 
-  /// Notes that an attempt's handshake is complete: it becomes the link, unless another was first.
+  /// Handles a complete handshake: its attempt becomes the link, unless another was first.
   ///
   /// The link is proven after `life` nanoseconds, once bytes have arrived. The server accepts its
   /// credential for `validity` nanoseconds; nil without an end.

@@ -14,7 +14,7 @@ package struct LinkMachine: Equatable {
 
   /// A server to connect to.
   package enum Target: Hashable, Sendable {
-    /// By its index in the client's list.
+    /// A server of the client's list, by its index.
     case listed(Int)
     /// A server that a draining one has named, by consecutive number.
     case alternative(Int)
@@ -67,18 +67,18 @@ package struct LinkMachine: Equatable {
 
   /// Whether the machine should have a link.
   enum Mode: Equatable, Sendable {
-    /// No link.
+    /// There is no link, and none has been wanted yet.
     case idle
     /// A link.
     case active
-    /// No link for the time being; afterwards one, if it is wanted.
+    /// There is no link for the time being; afterwards there is one, if it is wanted.
     case suspended(wantsLink: Bool)
-    /// No link until `start`: the servers do not accept this client.
+    /// There is no link until `start`: the servers do not accept this client.
     case stopped
-    /// Nothing, for good.
+    /// There is no link, for good.
     case closed
 
-    /// Whether this mode can be followed by `next`.
+    /// Whether `next` can follow this mode.
     func canBecome(_ next: Mode) -> Bool {
       switch (self, next) {
       case (.idle, .active), (.idle, .suspended(wantsLink: false)), (.idle, .closed): true
@@ -125,16 +125,16 @@ package struct LinkMachine: Equatable {
   struct Current: Equatable, Sendable {
     let id: AttemptID
     var target: Target
-    /// Since when there has been a link without a break: it may have replaced another one.
+    /// Since when there has been a link without a break: this link may have replaced another one.
     let since: LinkInstant
     var hasWorked = false
-    /// When it will have lasted long enough to be proven.
+    /// When the link will have lasted long enough to be proven.
     let provenAt: LinkInstant
-    /// Whether it has lasted that long.
+    /// Whether the link has lasted until `provenAt`.
     var hasLasted = false
-    /// Whether bytes of the server have arrived since its handshake.
+    /// Whether bytes of the server have arrived since the link's handshake.
     var isHeard = false
-    /// When the credential that it was made with expires.
+    /// When the credential that the link was made with expires.
     var expiresAt = LinkInstant.distantFuture
   }
 
@@ -165,9 +165,9 @@ package struct LinkMachine: Equatable {
   var purpose = Purpose.connect
   /// The server of the current or last round.
   package internal(set) var target = Target.listed(0)
-  /// Whether that server had not been tried in this outage before.
+  /// Whether the server of the round had not been tried in this outage before.
   var isFirstTry = false
-  /// Whether it has said in this round that it does not accept who the client is.
+  /// Whether the server has said in this round that it does not accept who the client is.
   var isRefused = false
   var list: ServerList
   var current: Current?
@@ -232,7 +232,7 @@ package struct LinkCounts: Equatable, Sendable {
 // MARK: - Commands
 
 extension LinkMachine {
-  /// Starts to connect, or notes that a link is wanted after a suspension.
+  /// Starts to connect, or records that a link is wanted after a suspension.
   package mutating func start(at now: LinkInstant, bits: () -> UInt64) {
     switch mode {
     case .idle, .stopped:
@@ -245,7 +245,7 @@ extension LinkMachine {
     }
   }
 
-  /// Notes a change of the network. Knowledge about servers is kept, but not about paths.
+  /// Handles a change of the network. Knowledge about servers is kept, but not about paths.
   ///
   /// The next round begins now, unless all servers ask clients to stay away. An existing link
   /// carries the requests until its replacement is ready, and is tested with a ping.

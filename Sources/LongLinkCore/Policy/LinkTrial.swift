@@ -38,7 +38,7 @@ struct LinkTrial: Equatable, Sendable {
     return link
   }
 
-  /// Whether this link only has to answer a ping.
+  /// Whether a link only has to answer a ping.
   func awaitsPong(of link: WayMachine.ID) -> Bool { self.link == link && end == .distantFuture }
 
   /// Ends a trial; returns the link that stood it.
@@ -48,7 +48,7 @@ struct LinkTrial: Equatable, Sendable {
     return link
   }
 
-  /// Notes that the network has cut a link to a server.
+  /// Records that the network has cut a link to a server.
   mutating func wasCut(on server: Int?, bound: Int64) {
     let length = lengths[server].map { $0 * 2 } ?? bound
     lengths[server] = min(length, LinkTrial.longest)

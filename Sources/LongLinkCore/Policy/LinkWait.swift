@@ -18,7 +18,7 @@ package struct LinkWait: Hashable, Sendable {
 
   /// The number of failed rounds and unproven links in this outage.
   package var failures: Int
-  /// In nanoseconds, like the delay.
+  /// The window that the delay was drawn from, in nanoseconds, like the delay.
   package var window: Int64
   package var delay: Int64
   package var cause: Cause

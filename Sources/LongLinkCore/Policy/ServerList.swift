@@ -9,11 +9,11 @@ package struct ServerList: Equatable, Sendable {
     package let weight: Int
     /// The number of failures in a row.
     fileprivate(set) var streak = 0
-    /// When it will have cooled down.
+    /// When the server will have cooled down.
     fileprivate(set) var readyAt = LinkInstant.distantPast
-    /// Until when it asks clients to stay away.
+    /// Until when the server asks clients to stay away.
     fileprivate(set) var awayUntil = LinkInstant.distantPast
-    /// Whether it was tried in this outage.
+    /// Whether the server was tried in this outage.
     fileprivate(set) var isTried = false
 
     package init(priority: Int, weight: Int) {
@@ -21,7 +21,7 @@ package struct ServerList: Equatable, Sendable {
       self.weight = weight
     }
 
-    /// Whether it has cooled down and does not ask clients to stay away.
+    /// Whether the server has cooled down and does not ask clients to stay away.
     fileprivate func isReady(at now: LinkInstant) -> Bool { readyAt <= now && awayUntil <= now }
   }
 
@@ -108,14 +108,14 @@ package struct ServerList: Equatable, Sendable {
 // MARK: - Updates
 
 extension ServerList {
-  /// Notes that a round with this server begins; returns whether it is the first in this outage.
+  /// Records that a round with a server begins; returns whether it is the first in this outage.
   @discardableResult
   package mutating func tried(_ index: Int) -> Bool {
     defer { entries[index].isTried = true }
     return !entries[index].isTried
   }
 
-  /// Notes that the round with this server did not reach it, for another reason than the server.
+  /// Records that the round with a server did not reach it, for another reason than the server.
   package mutating func untried(_ index: Int) {
     entries[index].isTried = false
   }
@@ -133,12 +133,12 @@ extension ServerList {
     entries[index].readyAt = now + (overflow ? longestCoolDown : min(scaled, longestCoolDown))
   }
 
-  /// Notes until when a server asks clients to stay away. This does not affect other servers.
+  /// Records until when a server asks clients to stay away. This does not affect other servers.
   package mutating func avoid(_ index: Int, until time: LinkInstant) {
     entries[index].awayUntil = max(entries[index].awayUntil, time)
   }
 
-  /// Notes that a server works: its failures and its hint are forgotten.
+  /// Records that a server works: its failures and its hint are forgotten.
   package mutating func succeeded(_ index: Int) {
     entries[index].streak = 0
     entries[index].readyAt = LinkInstant.distantPast

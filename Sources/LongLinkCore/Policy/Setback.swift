@@ -15,18 +15,18 @@ package enum Setback: Sendable, CaseIterable {
 
   /// What short links can do for requests that wait.
   package enum ShortLinks: Sendable, CaseIterable {
-    /// Nothing: there are none, or requests do not take them yet.
+    /// There are no short links, or requests do not take them yet.
     case unused
     /// All ways have failed, and are tried again after a pause.
     case paused
-    /// They carry requests.
+    /// Short links carry requests.
     case open
   }
 
-  /// Which of the waiting requests fail.
+  /// The waiting requests that fail.
   package enum Failing: Equatable, Sendable {
     case none
-    /// Those that do not wait for a connection.
+    /// Requests that do not wait for a connection fail.
     case impatient
     case all
   }

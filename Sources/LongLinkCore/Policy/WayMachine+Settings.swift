@@ -3,13 +3,13 @@
 extension WayMachine {
   /// How a short link has ended.
   package enum Outcome: Equatable, Sendable {
-    /// It failed before its request could be written.
+    /// The short link failed before its request could be written.
     case failed
-    /// Its request was written, and nothing came of an answer: at most the greeting and pings.
+    /// The request was written, and nothing came of an answer: at most the greeting and pings.
     case silent
     /// The server sent an answer, a part of one, or a goaway.
     case worked
-    /// It was given up, and shows nothing.
+    /// The short link was given up, and shows nothing.
     case unused
   }
 

@@ -45,7 +45,7 @@ package struct WayMachine: Equatable {
     var isOpen = false
   }
 
-  /// Set in the IDs of short links.
+  /// The bit that is set in the IDs of short links.
   package static let idBit: ID = 0x8000_0000
 
   package let settings: Settings
@@ -53,7 +53,7 @@ package struct WayMachine: Equatable {
   private var hasLink = false
   /// Whether requests take short links.
   package private(set) var usesShortLinks: Bool
-  /// When they begin to, if there is no link by then.
+  /// When requests begin to take short links, if there is no link by then.
   private var boundAt = LinkInstant.distantFuture
   private var trial = LinkTrial()
   private var links: [ShortLink] = []
@@ -64,7 +64,7 @@ package struct WayMachine: Equatable {
   private var choice: UInt32 = 0
   /// How many requests in a row got no answer over `way`.
   private var silences = 0
-  /// How many of them show that the way leads nowhere, such as to a page of a portal.
+  /// The number of `silences` that shows that the way leads nowhere, such as to a page of a portal.
   private static let mostSilences = 3
   /// The ways that have failed since a request was sent over one.
   private var failed = 0
@@ -96,13 +96,14 @@ package struct WayMachine: Equatable {
   /// Whether requests need not wait for the long link.
   package var isUsed: Bool { settings.ways > 0 && usesShortLinks && mode == .active }
 
-  /// The same, and short links are open or tried, not only due after a pause.
+  /// Whether requests need not wait for the long link, and short links are open or tried, not only
+  /// due after a pause.
   package var carriesRequests: Bool { isUsed && pausedUntil == nil }
 
   /// The number of short links that are open or being opened.
   package var count: Int { links.count }
 
-  /// Whether this short link is still being opened: nothing has made it superfluous.
+  /// Whether a short link is still being opened: nothing has made it superfluous.
   package func isOpening(_ id: ID) -> Bool { links.contains { $0.id == id && !$0.isOpen } }
 
   /// When `elapsed(to:)` should be called.
@@ -115,13 +116,13 @@ package struct WayMachine: Equatable {
 // MARK: - The long link
 
 extension WayMachine {
-  /// Notes that a link is wanted: from now on the connect bound counts, unless it does already.
+  /// Records that a link is wanted: from now on the connect bound counts, unless it does already.
   package mutating func start(at now: LinkInstant) {
     guard mode == .active else { return }
     armBound(at: now)
   }
 
-  /// Notes that all attempts of a round to make the long link have failed.
+  /// Handles a round in which all attempts to make the long link have failed.
   package mutating func roundFailed() {
     guard !hasLink, mode == .active else { return }
     useShortLinks()
@@ -144,12 +145,12 @@ extension WayMachine {
   /// Whether a long link stands a trial.
   package var isTrying: Bool { trial.link != nil }
 
-  /// Notes that a long link in its trial has ended.
+  /// Handles the end of a long link in its trial.
   package mutating func trialFailed(_ link: ID) {
     if trial.link == link { trial.finish() }
   }
 
-  /// Notes that a long link has answered a ping.
+  /// Handles a long link's answer to a ping.
   package mutating func ponged(_ link: ID) {
     if trial.awaitsPong(of: link) { endTrial() }
   }
@@ -160,7 +161,7 @@ extension WayMachine {
     if let link = trial.finish() { effects.append(.passed(link)) }
   }
 
-  /// Notes that the long link takes requests.
+  /// Records that the long link takes requests.
   package mutating func connected() {
     hasLink = true
     trial.finish()
@@ -171,7 +172,7 @@ extension WayMachine {
     abandonOpening()
   }
 
-  /// Notes that there is no long link any more.
+  /// Records that there is no long link any more.
   package mutating func lost(at now: LinkInstant) {
     guard hasLink else { return }
     hasLink = false
@@ -179,11 +180,11 @@ extension WayMachine {
     armBound(at: now)
   }
 
-  /// Notes that a long link has answered while it took requests: the network lets links live.
+  /// Records that a long link has answered while it took requests: the network lets links live.
   package mutating func answered() { trial.forgetCuts() }
 
-  /// Notes that a long link that never answered was cut: by neither side, as far as is known. One
-  /// over which no request was sent, and that lived for longer than it takes to connect, shows
+  /// Records that a long link that never answered was cut: by neither side, as far as is known. A
+  /// link over which no request was sent, and that lived for longer than it takes to connect, shows
   /// nothing.
   package mutating func wasCut(on server: Int?, hasRequests: Bool, life: Int64) {
     guard hasRequests || life < settings.connectBound else { return }
@@ -192,7 +193,7 @@ extension WayMachine {
     useShortLinks()
   }
 
-  /// Notes that there are other servers, whose links nobody has cut.
+  /// Forgets the cuts of links, because there are other servers, whose links nobody has cut.
   package mutating func serversChanged() { trial.forgetCuts() }
 
   private mutating func armBound(at now: LinkInstant) {
@@ -224,7 +225,7 @@ extension WayMachine {
     }
   }
 
-  /// Notes that a short link can be written to: it gets a request, or is given up.
+  /// Handles a short link that can be written to: it gets a request, or is given up.
   package mutating func opened(_ id: ID) {
     guard let index = links.firstIndex(where: { $0.id == id }) else { return }
     links[index].isOpen = true
@@ -232,7 +233,7 @@ extension WayMachine {
     isProven = true
   }
 
-  /// Notes that a short link has ended.
+  /// Handles the end of a short link.
   package mutating func ended(
     _ id: ID, _ outcome: Outcome, at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -248,7 +249,7 @@ extension WayMachine {
     }
   }
 
-  /// Notes that the server has turned a short link away with its request, and takes none for now.
+  /// Handles a server that has turned a short link away with its request, and takes none for now.
   /// `hint` is how long it asks the client to stay away, in nanoseconds.
   package mutating func turnedAway(
     _ id: ID, hint: Int64?, at now: LinkInstant, bits: () -> UInt64
@@ -258,8 +259,7 @@ extension WayMachine {
     wayFailed(hint: hint, at: now, bits: bits)
   }
 
-  /// Notes that the application has no credential for a short link, which is not opened. No way is
-  /// at fault.
+  /// Gives up a short link for which the application has no credential. No way is at fault.
   package mutating func noCredential(_ id: ID, at now: LinkInstant, bits: () -> UInt64) {
     guard let index = links.firstIndex(where: { $0.id == id }) else { return }
     let link = links.remove(at: index)
@@ -328,7 +328,7 @@ extension WayMachine {
 // MARK: - Commands
 
 extension WayMachine {
-  /// Notes a change of the network: nothing that was learned on the old one counts.
+  /// Handles a change of the network: nothing that was learned on the old one counts.
   package mutating func pathChanged(at now: LinkInstant) {
     guard mode == .active else { return }
     forget()

@@ -29,12 +29,12 @@
     if !isWhole { unfinished = number }
   }
 
-  /// Notes that the last byte of a request has been encoded.
+  /// Records that the last byte of a request has been encoded.
   mutating func finished(_ number: UInt64) {
     if unfinished == number { unfinished = nil }
   }
 
-  /// Notes that a request is on no link any more.
+  /// Records that a request is on no link any more.
   @usableFromInline mutating func removed(_ number: UInt64) {
     let position = position(of: number)
     guard position < carried.count, carried[position] == number else { return }
@@ -42,7 +42,7 @@
     finished(number)
   }
 
-  /// Notes that a request may have arrived.
+  /// Records that a request may have arrived.
   @usableFromInline mutating func arrived(_ number: UInt64) {
     reached = max(reached, number + 1)
   }

@@ -3,9 +3,9 @@
 /// The state of a waiting request.
 @usableFromInline struct RequestWait: Equatable, Sendable {
   let terms: WaitTerms
-  /// Its handle in a heap; nil until its time has come.
+  /// The request's handle in a heap; nil until it may be sent.
   var handle: UInt32?
-  /// Fires when it may be sent.
+  /// The timer that fires when the request may be sent.
   var timer = TimingWheel.Handle.none
 }
 

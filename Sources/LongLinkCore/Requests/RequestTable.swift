@@ -40,15 +40,15 @@
     @usableFromInline package let notifiesCancel: Bool
     /// Whether the peer was told the remaining time.
     @usableFromInline package var isTimeTold = false
-    /// Whether it is ordered among the other ordered requests.
+    /// Whether the request is ordered among the other ordered requests.
     @usableFromInline package let isOrdered: Bool
-    /// Whether it has a deadline.
+    /// Whether the request has a deadline.
     @usableFromInline let expires: Bool
-    /// The delivery of its earlier attempts together.
+    /// The delivery of the request's earlier attempts together.
     @usableFromInline package var past = Delivery.notSent
     /// The number of attempts that have failed.
     @usableFromInline package var returns: UInt8 = 0
-    /// Its position in the link's stream.
+    /// The request's position in the link's stream.
     @usableFromInline package var position = StreamPosition.keptBack
     @usableFromInline var timer = TimingWheel.Handle.none
     /// The driver's part of the request.
@@ -107,7 +107,7 @@
   @usableFromInline var waits = SerialTable<RequestWait>()
   /// Waiting requests that may be sent, the most urgent first; ordered ones are in the lane.
   var ready = IndexedHeap<QueuePosition>()
-  /// The same with bodies that are sent in fragments, which a link may not take yet.
+  /// Waiting requests with bodies in fragments, which a link may not take yet; also by urgency.
   var readyLarge = IndexedHeap<QueuePosition>()
   @usableFromInline var lane = OrderedLane()
   /// The bytes of all waiting requests.
@@ -368,7 +368,8 @@ extension RequestTable {
     return remove(serial, at: slot)
   }
 
-  /// The same for a response that is no rejection; of the entry, only the driver's part is moved.
+  /// Ends the request in a slot, because a response that is no rejection has come. Of the entry,
+  /// only the driver's part is moved.
   @inlinable @inline(__always)
   package mutating func succeeded(_ serial: UInt32, at slot: Int) -> Payload {
     answered(serial, at: slot).payload

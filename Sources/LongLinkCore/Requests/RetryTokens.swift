@@ -10,13 +10,13 @@
     left = budget.capacity
   }
 
-  /// Notes that a request succeeded.
+  /// Gives back a part of a token, because a request succeeded.
   @inlinable @inline(__always)
   package mutating func succeeded() {
     if left < budget.capacity { left = min(budget.capacity, left + budget.perSuccess) }
   }
 
-  /// Notes that a request was lost that may have run; returns whether it can be retried.
+  /// Takes a token for a lost request that may have run; returns whether it can be retried.
   package mutating func lost() -> Bool {
     guard left >= 1 else { return false }
     left -= 1

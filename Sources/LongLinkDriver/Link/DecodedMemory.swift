@@ -47,7 +47,7 @@ package final class DecodedMemory: DecodingAccount {
     }
   }
 
-  /// Notes that the connection ends: what its handlers still hold is freed when they return.
+  /// Ends the account with its connection: what its handlers still hold is freed when they return.
   func connectionEnds() {
     state.withLock { state in
       guard !state.hasEnded else { return }

@@ -74,7 +74,7 @@ extension Link {
     core.requestsOutlived == 0 && core.requestsRunning <= Link.fewRequests
   }
 
-  /// Whether it contributes little to what the server holds.
+  /// Whether the connection contributes little to what the server holds.
   private var isSmall: Bool { hasFewRequests && heldBytes <= Link.smallBytes }
 
   /// What the connection holds, with what its handlers do.

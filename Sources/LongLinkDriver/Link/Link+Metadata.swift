@@ -6,7 +6,7 @@ extension Link {
   /// The metadata of the message that is being delivered to the owner, if any.
   package var metadata: ReceivedMetadata? { hasMetadata ? core.metadata.last : nil }
 
-  /// The same, if it holds more than the remaining time.
+  /// The metadata of the message that is being delivered, if it holds more than the remaining time.
   var notableMetadata: ReceivedMetadata? {
     hasMetadata && !core.metadata.isPlain ? core.metadata.last : nil
   }

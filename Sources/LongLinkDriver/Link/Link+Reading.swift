@@ -7,11 +7,11 @@ extension Link: StreamHandler {
   /// The most bytes of one read, sized to stay in the processor's nearer caches while they are
   /// parsed. Twice or half of it costs 10 % or more with bodies of 64 KiB.
   private static let readSize = 2 * largeFrame
-  /// The same while the server's memory is scarce.
+  /// The most bytes of one read while the server's memory is scarce.
   private static let sparingRead = largeFrame
   /// A frame with a body of 64 KiB and a little metadata.
   private static let largeFrame = 65_536 + 64
-  /// The same in a long turn, and while memory is short.
+  /// The most bytes of one read in a long turn, and while memory is short.
   private static let littleRead = 4_096
   /// The largest buffer that a loop keeps for streams with a partial frame.
   static let largestSpare = 524_288

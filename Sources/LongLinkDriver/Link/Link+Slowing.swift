@@ -6,7 +6,7 @@ internal import Logging
 
 /// How much a peer may send per second; the rest waits in its own system.
 package struct ReadLimits: Equatable, Sendable {
-  /// Nil for any number.
+  /// The most bytes per second; nil for any number.
   package var bytesPerSecond: Int?
   package var framesPerSecond: Int?
 

@@ -8,11 +8,11 @@ package import LongLinkTransport
 package protocol LinkOwner: AnyObject {
   /// A message of the peer; its bytes and the link's metadata are valid during the call.
   func link(_ link: Link, received message: Arrival)
-  /// It was established, or begins to end.
+  /// The link was established, or begins to end.
   func link(_ link: Link, reports news: LifeNews)
-  /// For the requests of this side.
+  /// The link has news about the requests of this side.
   func link(_ link: Link, reports news: RequestNews)
-  /// For the side that the stream with this serial belongs to.
+  /// The link has news about the stream with a serial, for the side that the stream belongs to.
   func link(_ link: Link, reports news: StreamNews, of serial: UInt32)
   /// Something was seen that changes nothing.
   func link(_ link: Link, observed observation: LinkObservation)

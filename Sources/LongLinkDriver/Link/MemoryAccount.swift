@@ -42,7 +42,7 @@ struct MemoryAccount {
       isStalled: unfinished > 0 && still > MemoryAccount.briefly)
   }
 
-  /// In nanoseconds.
+  /// The shortest time without progress that counts, in nanoseconds.
   private static let briefly: Int64 = 100_000_000
 
   /// What is to be told, for a connection that holds so much by now and has read and written so

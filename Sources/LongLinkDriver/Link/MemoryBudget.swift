@@ -18,8 +18,8 @@ internal import Synchronization
 /// So connections that hold little are safe from those that hold much. A quarter is left for
 /// requests that were given up and whose handlers still run, because evicting frees none of that.
 package final class MemoryBudget: Sendable {
-  /// In bytes. Above it, only connections with few requests may add more. At most a quarter more is
-  /// held, plus what one turn of a loop adds.
+  /// The limit in bytes. Above it, only connections with few requests may add more. At most a
+  /// quarter more is held, plus what one turn of a loop adds.
   package let limit: Int
   private let open = Atomic(0)
   private let room = Atomic(0)

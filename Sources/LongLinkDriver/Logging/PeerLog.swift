@@ -28,7 +28,7 @@ package final class PeerLog: Sendable {
 
   private struct Kind {
     var all: Limit
-    /// Of the addresses whose lines have passed in the last minutes: few, as few lines pass.
+    /// The limits of addresses whose lines have passed in the last minutes: few, as few lines pass.
     var addresses: [SocketAddress.Group: Limit] = [:]
     var suppressed: UInt64 = 0
   }
@@ -41,7 +41,7 @@ package final class PeerLog: Sendable {
   package let logger: Logger
   private let burst: Int
   private let interval: Int64
-  /// By message. Messages are constants, so no peer can make this grow.
+  /// The limits by message. Messages are constants, so no peer can make this grow.
   private let kinds = Mutex<[String: Kind]>([:])
 
   /// Makes a log; by default five lines of a kind pass at once, then three a minute. `interval` is

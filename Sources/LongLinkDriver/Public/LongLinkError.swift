@@ -134,7 +134,7 @@ public struct LongLinkError: Error, Sendable {
     box = Box(storage)
   }
 
-  /// The same error with some properties changed.
+  /// Returns the error with some properties changed.
   private func changed(_ change: (inout Storage) -> Void) -> LongLinkError {
     var storage = storage
     change(&storage)
@@ -193,13 +193,13 @@ extension LongLinkError {
     return changed { $0.delivery = whole }.noting(note)
   }
 
-  /// The same error with a note behind its detail, if there is one.
+  /// Returns the error with a note behind its detail, if there is one.
   package func noting(_ note: String?) -> LongLinkError {
     guard let note else { return self }
     return changed { $0.detail = $0.detail.isEmpty ? note : "\($0.detail); \(note)" }
   }
 
-  /// The same error with another code.
+  /// Returns the error with another code.
   package func with(_ code: Code) -> LongLinkError {
     changed { $0.code = code }
   }
@@ -207,12 +207,12 @@ extension LongLinkError {
   /// Whether a read or write of the stream with this number has failed.
   package func isOf(stream: UInt64) -> Bool { stream != 0 && storage.stream.value == stream }
 
-  /// The same error of a request whose fate is known now.
+  /// Returns the error with the delivery of its request, which is known now.
   package func with(delivery: Delivery) -> LongLinkError {
     changed { $0.delivery = delivery }
   }
 
-  /// The same error of a stream of which this number of items was read.
+  /// Returns the error with the number of items that were read of its stream.
   package func with(itemsReceived: UInt64) -> LongLinkError {
     changed { $0.itemsReceived = itemsReceived }
   }

@@ -26,7 +26,7 @@ package final class BroadcastBox<Element: Broadcastable>: Sendable {
     case taken
     /// The number of dropped elements: this one or older ones.
     case dropped(UInt64)
-    /// It did not fit, which ends the sequence.
+    /// The element did not fit, which ends the sequence.
     case overflowed
   }
 

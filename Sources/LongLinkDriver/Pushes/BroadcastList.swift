@@ -16,14 +16,15 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
   private struct Subscription {
     let id: UInt64
     let key: Key?
-    /// Nil once it has ended.
+    /// The subscriber's buffer; nil once the subscription has ended.
     var box: BroadcastBox<Element>?
   }
 
   private struct State {
     var nextID: UInt64 = 0
-    /// In the order of their numbers, so that one is found fast among many. Those that have ended
-    /// are removed together when they are half of all: each costs little, however many end at once.
+    /// The subscriptions in the order of their numbers, so that one is found fast among many. Ended
+    /// ones are removed together when they are half of all: each costs little, however many end at
+    /// once.
     var subscriptions: [Subscription] = []
     var ended = 0
     var counts = Counts()
@@ -67,7 +68,7 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
     BufferedSequence(subscription(to: key, buffer))
   }
 
-  /// The same without a sequence.
+  /// Subscribes like `subscribe(_:_:)`, and returns the subscription without a sequence.
   func subscription<Failure>(
     to key: Key?, _ buffer: PushBuffer<Failure>
   ) -> BroadcastSubscription<Element> {

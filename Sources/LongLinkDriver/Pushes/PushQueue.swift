@@ -38,7 +38,7 @@ package final class PushQueue: TimerHandler {
   private let maxWaitingBytes: Int
   /// The timeout of a push without one, in nanoseconds.
   private let defaultTimeout: Int64
-  /// By id; its order must not matter.
+  /// The waiting pushes by id; the order of this dictionary must not matter.
   private var waiting: [UInt64: Waiting] = [:]
   private var order = IndexedHeap<Position>()
   private var nextID: UInt64 = 0

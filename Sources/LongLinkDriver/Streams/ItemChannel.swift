@@ -24,7 +24,7 @@ package final class ItemChannel {
     case failed(LongLinkError)
     /// The connection has taken it, and waits for credit or room.
     case taken
-    /// It has to wait for other items, or for the request to be sent.
+    /// The item has to wait for other items, or for the request to be sent.
     case mustWait
   }
 
@@ -35,7 +35,8 @@ package final class ItemChannel {
   }
 
   package let loop: EventLoop
-  /// Its number in this process, from 1: other connections have streams with the same serial.
+  /// The stream's number in this process, from 1: other connections have streams with the same
+  /// serial.
   let number = ItemChannel.count.add(1, ordering: .relaxed).newValue
   /// The type of the request, for errors.
   let type: MessageType
@@ -92,9 +93,9 @@ package final class ItemChannel {
   var writer: (id: UInt64, waiter: Waiter<Result<Void, LongLinkError>>)?
   var waiting = Queue<WaitingWrite>()
   var endsItems = false
-  /// Called once no item waits.
+  /// Called once no written item waits for the connection.
   var onWritten: (() -> Void)?
-  /// Called if that takes too long.
+  /// Called if written items wait too long for the connection.
   var onLate: (() -> Void)?
   /// Waits for the outcome of the requester's exchange.
   private var onOutcome: [(Outcome) -> Void] = []

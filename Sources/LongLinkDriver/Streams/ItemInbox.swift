@@ -8,8 +8,8 @@ internal import LongLinkCore
 /// it. The buffer doubles as it grows, so that its memory is up to twice that. Larger ones are kept
 /// one by one, so that their bytes are not copied again.
 struct ItemInbox: ~Copyable {
-  /// For each item its cost and its size in four bytes each, and, unless it is in `joined`, its
-  /// bytes.
+  /// The items: of each its cost and its size in four bytes each, and, unless it is in `joined`,
+  /// its bytes.
   private var bytes = ByteQueue()
   private var joined: [[UInt8]] = []
   /// The index in `joined` of the next item.
@@ -19,7 +19,7 @@ struct ItemInbox: ~Copyable {
   private static let headerLength = 8
   /// The size from which an item has memory of its own, so that it is copied once instead of twice.
   static let leastAlone = 4_096
-  /// In place of the size of an item in `joined`.
+  /// The mark in place of the size of an item that is in `joined`.
   private static let isJoined = UInt32.max
 
   var isEmpty: Bool { count == 0 }

@@ -157,7 +157,7 @@ final class ChannelWait: Sendable {
 
   private let state = Mutex(State.new)
 
-  /// Notes the number of the wait; returns false if the task was cancelled before.
+  /// Records the number of the wait; returns false if the task was cancelled before.
   func begin(_ id: UInt64) -> Bool {
     state.withLock { state in
       if case .cancelled = state { return false }
@@ -166,7 +166,7 @@ final class ChannelWait: Sendable {
     }
   }
 
-  /// Notes that the task was cancelled; returns the number of its wait, if it has begun.
+  /// Records that the task was cancelled; returns the number of its wait, if it has begun.
   func cancel() -> UInt64? {
     state.withLock { state in
       defer { state = .cancelled }

@@ -8,9 +8,9 @@
 /// loop's, runs this one task and sleeps again, once for each task. So one job of the pool resumes
 /// many of them, on a thread that is awake.
 struct Resumptions {
-  /// Below this number the loop resumes the tasks itself.
+  /// The fewest tasks that a job of the pool resumes; below it, the loop resumes them itself.
   private static let fewest = 4
-  /// At this number they are resumed at once.
+  /// The number of tasks at which they are resumed at once.
   private static let most = 128
 
   private struct Resumption: Sendable {

@@ -4,7 +4,7 @@
 
 /// A challenge of a server (RFC 9110, section 11.3).
 struct Challenge: Equatable {
-  /// In lower case.
+  /// The scheme, in lower case.
   let scheme: String
   /// The names are in lower case.
   var parameters: [String: String] = [:]

@@ -29,7 +29,8 @@ struct DigestSession: Equatable {
   /// How many requests have used the nonce.
   var count: UInt32 = 0
 
-  /// Nil for what is not supported: other algorithms, those with `-sess`, and `auth-int` alone.
+  /// Makes the session of a challenge; nil for what is not supported: other algorithms, those with
+  /// `-sess`, and `auth-int` alone.
   init?(_ challenge: Challenge) {
     let parameters = challenge.parameters
     guard challenge.scheme == "digest", let realm = parameters["realm"],

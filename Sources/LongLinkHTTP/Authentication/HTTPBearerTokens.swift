@@ -35,9 +35,10 @@ public final class HTTPBearerTokens: Sendable {
     /// Who waits for the renewal, by number.
     var waiters: [UInt64: Waiter] = [:]
     var lastWaiter: UInt64 = 0
-    /// By the origin of the server that they were made for, since it last accepted a token.
+    /// Renewals by the origin of the server that they were made for, since it last accepted a
+    /// token.
     var renewals: [String: Renewals] = [:]
-    /// Those that have thrown, since one has not; and what the last one has thrown.
+    /// The renewals that have thrown, since one has not; and what the last one has thrown.
     var failures: (renewals: Renewals, last: any Error)?
 
     func pause(for origin: String, at now: ContinuousClock.Instant) -> Pause? {
@@ -48,7 +49,7 @@ public final class HTTPBearerTokens: Sendable {
 
   /// Why no token is renewed now.
   struct Pause: Error, CustomStringConvertible {
-    /// Until the next renewal may begin.
+    /// The time until the next renewal may begin.
     let remaining: Duration
     /// What the last renewal has thrown, if it has failed.
     let failure: (any Error)?

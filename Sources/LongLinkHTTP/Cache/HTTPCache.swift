@@ -172,14 +172,14 @@ struct CacheControl {
 }
 
 extension HTTPReply {
-  /// The same reply as the cache gives it, with its age in seconds.
+  /// Returns the reply as the cache gives it, with its age in seconds.
   fileprivate func fromCache(age: Int) -> HTTPReply {
     var fields = fields
     fields["Age"] = "\(age)"
     return HTTPReply(status: status, fields: fields, url: url, body: body, isFromCache: true)
   }
 
-  /// Without what was said of one connection (RFC 9110, section 7.6.1).
+  /// The reply without the fields of its connection (RFC 9110, section 7.6.1).
   fileprivate var withoutFieldsOfConnection: HTTPReply {
     var named: Set = ["connection"]
     for value in fields.values(of: "Connection") {

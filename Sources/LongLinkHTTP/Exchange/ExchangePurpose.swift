@@ -10,7 +10,7 @@ internal import NIOHTTP1
 
 /// What an exchange is for, and the making of its errors.
 struct ExchangePurpose: Sendable {
-  /// Such as `GET https://example.com/nodes`.
+  /// The operation as text, such as `GET https://example.com/nodes`.
   var operation: String
   /// The type of the endpoint, if there is one.
   var type: MessageType?

@@ -72,7 +72,7 @@ final class ExchangeMeter: Sendable {
 
   init(_ tell: (@Sendable (HTTPProgress) -> Void)?) { self.tell = tell }
 
-  /// Notes that a body is sent from its beginning.
+  /// Begins to count a body that is sent from its beginning.
   func begin(total: UInt64?) {
     state.withLock(of: self) { state in
       state.sending = 0

@@ -41,8 +41,8 @@ final class HTTPFlight: Sendable {
   /// Whether its head was written.
   var isSent: Bool { state.withLock(of: self) { $0.isSent } }
 
-  /// Whether it went over a connection that had served others, and nothing of an answer has come.
-  /// The server may have closed the connection just then.
+  /// Whether the request went over a connection that had served others, and nothing of an answer
+  /// has come. The server may have closed the connection just then.
   var isStale: Bool { state.withLock(of: self) { $0.isSent && $0.isOnUsed && !$0.isAnswered } }
 
   /// Whether the connection waits for the source of its body.
@@ -51,13 +51,13 @@ final class HTTPFlight: Sendable {
     set { state.withLock(of: self) { $0.isReadingBody = newValue } }
   }
 
-  /// Why it was ended on this side, if it was.
+  /// Why this side has ended the request, if it has.
   var failure: HTTPFailure? { state.withLock(of: self) { $0.failure } }
 
-  /// Notes that an answer has begun.
+  /// Records that an answer has begun.
   func noteAnswer() { state.withLock(of: self) { $0.isAnswered = true } }
 
-  /// Notes that a response has begun, whose body comes in this sequence.
+  /// Records that a response has begun, whose body comes in this sequence.
   func begin(_ body: ResponseBytes) { state.withLock(of: self) { $0.body = body } }
 
   /// The body of the response, for its one reader.
@@ -68,7 +68,8 @@ final class HTTPFlight: Sendable {
     state.withLock(of: self) { if !$0.isSent { $0.isWithdrawn = true } }
   }
 
-  /// Notes that its head is being written to a connection. Returns false if its exchange has ended.
+  /// Records that the request's head is being written to a connection. Returns false if its
+  /// exchange has ended.
   func willSend(
     onUsed isOnUsed: Bool, _ abort: @escaping @Sendable (HTTPFailure) -> Void
   ) -> Bool {
@@ -81,15 +82,15 @@ final class HTTPFlight: Sendable {
     }
   }
 
-  /// Notes that the connection has nothing more to do with it.
+  /// Records that the connection has nothing more to do with the request.
   func hasLeft() {
     state.withLock(of: self) { $0.abort = nil }
   }
 
-  /// Notes bytes of the body that have left this process.
+  /// Counts bytes of the body that have left this process.
   func sent(_ count: Int) { progress?(count) }
 
-  /// Notes why it ends.
+  /// Records why the request ends, unless that was recorded before.
   func note(_ failure: HTTPFailure) {
     state.withLock(of: self) { $0.failure = $0.failure ?? failure }
   }

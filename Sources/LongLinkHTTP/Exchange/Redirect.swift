@@ -12,7 +12,7 @@ struct Redirect: Equatable {
     case badLocation(String)
     case tooMany(Int)
     case loop
-    /// From https to http.
+    /// The redirect leads from https to http.
     case insecure
     /// The body would have to be sent again, and cannot be read again.
     case bodyIsGone

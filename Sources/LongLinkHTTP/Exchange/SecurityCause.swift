@@ -135,8 +135,8 @@ enum SecurityCause {
 }
 
 extension SecurityFailure.Code {
-  /// Whether it is about who the client is, of which a server of TLS 1.3 speaks only when the
-  /// client's first bytes may have left.
+  /// Whether the failure is about who the client is, of which a server of TLS 1.3 speaks only when
+  /// the client's first bytes may have left.
   var isAboutThisSide: Bool {
     self == .clientCertificateRequired || self == .certificateRejected
   }

@@ -22,7 +22,7 @@ final class UnusedConnections: Sendable {
     self.limit = limit
   }
 
-  /// Notes that the server has opened a connection. The future, which is ready, fails if the
+  /// Counts a connection that the server has opened. The future, which is ready, fails if the
   /// connection is one too many; it then ends.
   func opened(_ channel: any Channel) -> EventLoopFuture<Void> {
     channel.eventLoop.makeCompletedFuture {
@@ -46,7 +46,7 @@ final class UnusedConnections: Sendable {
     }
   }
 
-  /// Notes that a stream of a connection begins.
+  /// Counts a connection as used, because a stream of it begins.
   func isUsed(_ connection: (any Channel)?) {
     guard let address = connection?.remoteAddress else { return }
     counts.withLock(of: self) { _ = $0.removeValue(forKey: address) }

@@ -36,7 +36,7 @@ extension HTTPConfiguration {
 }
 
 extension HTTPProxy {
-  /// The same proxy for the client below.
+  /// The proxy as async-http-client takes it.
   var server: HTTPClient.Configuration.Proxy {
     .server(
       host: host, port: port,
@@ -45,7 +45,8 @@ extension HTTPProxy {
 }
 
 extension HTTPTLS {
-  /// The same settings for the client below. Throws `invalidConfiguration`, with the field.
+  /// Returns the settings as async-http-client takes them. Throws `invalidConfiguration`, with the
+  /// field.
   func configuration() throws(LongLinkError) -> TLSConfiguration {
     var configuration = TLSConfiguration.makeClientConfiguration()
     if !additionalRoots.isEmpty {
@@ -96,7 +97,7 @@ extension HTTPTLS.Source {
 }
 
 extension Duration {
-  /// The same time for the client below, at most about 292 years.
+  /// The duration as async-http-client takes it, at most about 292 years.
   var timeAmount: TimeAmount {
     let (seconds, rest) = components
     let (whole, overflows) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

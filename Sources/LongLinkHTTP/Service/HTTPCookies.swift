@@ -32,7 +32,7 @@ public final class HTTPCookies: Sendable {
     let value: String
     let isShared: Bool
     let isSecure: Bool
-    /// In seconds since 1970; nil for as long as the jar lives.
+    /// When the cookie expires, in seconds since 1970; nil if it lives as long as the jar.
     let expires: Int64?
     let made: UInt64
     var used: UInt64

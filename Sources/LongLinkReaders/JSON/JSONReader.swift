@@ -41,7 +41,7 @@ public struct JSONReader: Sendable {
     /// The rest of a number or word.
     case inScalar(Role)
     case inName
-    /// Another value of the document, or its end.
+    /// The place where another value of the document, or its end, may follow.
     case between(hasLineEnd: Bool)
     /// White space.
     case end
@@ -49,7 +49,7 @@ public struct JSONReader: Sendable {
 
   /// What becomes of a value.
   enum Role {
-    /// It is an array or object on the path.
+    /// The value is an array or object on the path.
     case enter
     case deliver
     case skip

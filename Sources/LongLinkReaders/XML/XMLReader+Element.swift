@@ -147,7 +147,7 @@ extension XMLReader {
     static let end = UInt8(CLL_XML_MARK_END)
     static let attribute = UInt8(CLL_XML_MARK_ATTRIBUTE)
     static let content = UInt8(CLL_XML_MARK_CONTENT)
-    /// No byte of a name or text is below it.
+    /// The last mark: no byte of a name or text is below it.
     static let last = content
   }
 

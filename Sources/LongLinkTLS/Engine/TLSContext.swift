@@ -10,13 +10,13 @@ internal import LongLinkCore
 @safe final class TLSContext: @unchecked Sendable {
   /// Nobody else frees it.
   private let context: OpaquePointer
-  /// Used by the context.
+  /// The ticket keys that the context uses, retained as long as it lives.
   private let keys: TLSTicketKeys?
 
   struct Problem: Error {
     /// What was wrong.
     let text: String
-    /// Whether it was the key of an identity.
+    /// Whether the problem was with the key of an identity.
     var isOfKey = false
 
     init(_ text: String, isOfKey: Bool = false) {
@@ -129,7 +129,7 @@ internal import LongLinkCore
     return hash
   }
 
-  /// This side's certificate at an index, and when it, or one of its chain, expires.
+  /// Returns this side's certificate at an index, and when it, or one of its chain, expires.
   func identity(_ index: Int) -> (certificate: PeerCertificate, expiry: Int64) {
     unsafe (
       PeerCertificate(cll_tls_context_identity(context, index)),

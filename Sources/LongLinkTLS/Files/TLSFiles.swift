@@ -61,7 +61,7 @@ final class TLSFiles {
 
 /// What the files of a client or a server were when they were looked at.
 struct TLSFileStates: Sendable {
-  /// Nil for a file that is not there.
+  /// The states of files by path; nil for a file that is not there.
   typealias States = [String: FileState?]
 
   private var used: States

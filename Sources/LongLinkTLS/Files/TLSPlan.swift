@@ -17,7 +17,7 @@ struct TLSPlan: Sendable {
   var identities: [(field: String, identity: TLSIdentity)] = []
   var revocationLists: [TLSSource] = []
   var pins: (hashes: [[UInt8]], audits: Bool, end: Int64)?
-  /// In seconds.
+  /// How long a ticket is valid, in seconds.
   var ticketLifetime: Int64 = 7 * 86_400
   /// How long after a full handshake its session can be resumed, also over several connections.
   var sessionLifetime: Int64 = 7 * 86_400

@@ -14,7 +14,7 @@ internal import Musl
 #endif
 
 extension TLSServer {
-  /// From when before its expiry on a certificate is warned of, in seconds, and how often.
+  /// How long before its expiry a certificate is warned of, and how often, in seconds.
   private static let warningPeriod: Int64 = 14 * 86_400
   private static let day: Int64 = 86_400
 
@@ -173,7 +173,8 @@ extension TLSServer {
     }
   }
 
-  /// Notes why files cannot be used, and tells it, unless it was told of the same files before.
+  /// Records why files cannot be used, and reports it, unless it was reported for the same files
+  /// before.
   private func noteFailure(
     _ error: LongLinkError, _ states: TLSFileStates.States, at now: Int64, tellsAgain: Bool
   ) {

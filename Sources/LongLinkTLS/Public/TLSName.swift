@@ -8,8 +8,8 @@ struct TLSName: Sendable {
   let text: String
   let isAddress: Bool
 
-  /// Nil for what is neither: OpenSSL would verify nothing for an empty name, and take any name
-  /// below one that begins with a dot.
+  /// Makes a name or an address of a host; nil for what is neither: OpenSSL would verify nothing
+  /// for an empty name, and take any name below one that begins with a dot.
   init?(_ host: String) {
     if let address = SocketAddress(literal: host, port: 0) {
       let text = "\(address)"

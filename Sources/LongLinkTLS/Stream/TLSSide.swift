@@ -24,7 +24,7 @@ struct TLSSide: Sendable {
   var name: String?
   /// Where a client keeps the tickets of this server.
   var ticketKey = ""
-  /// Which of a client's contexts it was made with.
+  /// The number of the client's context that the connection was made with.
   var generation = 0
   /// When the certificate of the session that a client tries to resume expires, or its list.
   var ticketExpiry = Int64.max

@@ -40,7 +40,8 @@ extension TLSStream {
     engine?.releaseBuffers()
   }
 
-  /// In bytes of the application. What records add is taken to be acknowledged last.
+  /// The unacknowledged bytes of the application. What records add is taken to be acknowledged
+  /// last.
   var unacknowledgedBytes: Int {
     requireOpen()
     guard phase == .open else { return written - acknowledged }

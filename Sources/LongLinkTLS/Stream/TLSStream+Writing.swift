@@ -61,7 +61,7 @@ extension TLSStream {
     if !queue.isEmpty { output = queue.detachRest() }
   }
 
-  /// Writes to the stream below, and notes whether it takes everything.
+  /// Writes to the stream below, and records whether it takes everything.
   private func writeBelow(
     _ positions: Range<Int>, of queue: inout ByteQueue
   ) throws(SocketError) -> Int {

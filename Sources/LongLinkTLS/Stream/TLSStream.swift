@@ -35,7 +35,7 @@ final class TLSStream: ByteStream {
   let below: any ByteStream
   let side: TLSSide
   let owner: any TLSStreamOwner
-  /// Nil once the stream is closed.
+  /// The TLS connection; nil once the stream is closed.
   var engine: TLSEngine?
   let relay = TLSRelay()
   var phase: Phase
@@ -61,7 +61,8 @@ final class TLSStream: ByteStream {
   var hasEnded = false
   private(set) var isCutOff = false
   var hasReadPart = false
-  /// Whether this side's end was written, and whether the stream below was told.
+  /// Whether this side's end was written, and whether the sending side of the stream below was
+  /// ended.
   var hasShutDown = false
   var hasShutDownBelow = false
   /// Whether tickets were sent.
@@ -75,7 +76,7 @@ final class TLSStream: ByteStream {
   /// The instant at which a closed stream gives up.
   var timer = LoopTimer.none
   var lingers = false
-  /// Whether it was closed after a failure, and the bytes that it has read since.
+  /// Whether the stream was closed after a failure, and the bytes that it has read since.
   var isFailedClose = false
   var discarded = 0
 
@@ -246,7 +247,7 @@ final class TLSStream: ByteStream {
 
   // MARK: Failing
 
-  /// Notes a failure of the stream below.
+  /// Records a failure of the stream below.
   func fail(_ error: SocketError) {
     guard failure == nil else { return }
     failure = error
@@ -254,7 +255,7 @@ final class TLSStream: ByteStream {
     input = ByteQueue()
   }
 
-  /// Notes that the connection is not secure. Alerts were written to the output.
+  /// Fails the stream, because the connection is not secure. Alerts were written to the output.
   func fail(_ reason: SecurityFailure, _ operation: String) -> SocketError {
     let error = SocketError(operation: operation, errno: EPROTO, address: peerAddress)
     guard failure == nil else { return failure ?? error }

@@ -183,7 +183,7 @@ extension SocketAddress {
     }
   }
 
-  /// Whether this is the address for all hosts, with the port of `other`.
+  /// Whether the address is the one for all hosts, with the port of `other`.
   func covers(_ other: SocketAddress) -> Bool {
     switch (storage, other.storage) {
     case (.ipv4(0, let port), .ipv4(_, let otherPort)): port == otherPort

@@ -25,7 +25,7 @@ final class NetworkLink {
   let number: Int
   let destination: SocketAddress
   let initiator: LinkEnd
-  /// Nil until the connect has reached a listener.
+  /// The accepting side; nil until the connect has reached a listener.
   var acceptor: LinkEnd?
   /// The number of attempts to connect.
   var attempts = 0
@@ -51,7 +51,7 @@ final class LinkEnd {
     case connected
     /// Connecting failed with this error.
     case failed(CInt)
-    /// Its owner has closed it.
+    /// The owner has closed this end of the link.
     case closed
   }
 
@@ -65,17 +65,17 @@ final class LinkEnd {
   let peer: SocketAddress?
   var interest: Readiness = []
   var inbox = ByteQueue()
-  /// The peer's end has arrived.
+  /// Whether the peer's end of the stream has arrived.
   var hasEnded = false
-  /// Its owner has read the peer's end.
+  /// Whether the owner has read the peer's end of the stream.
   var hasReadEnd = false
-  /// This side has ended.
+  /// Whether this side has ended its stream.
   var isShut = false
   /// The error that the next read or write throws, once.
   var error: CInt?
   /// The connection has failed: nothing is sent or received any more.
   var isBroken = false
-  /// True while its owner cannot read.
+  /// Whether the owner cannot read.
   var readsNothing = false
   /// Whether its owner, once it has read the peer's end, learns of a failure whatever it is
   /// interested in.
@@ -133,10 +133,10 @@ final class Direction {
   var lastArrival = LinkInstant(nanoseconds: 0)
   /// When the last packet has been sent, if the bandwidth is limited.
   var freeAt = LinkInstant(nanoseconds: 0)
-  /// True while nothing arrives; packets wait in `held`.
+  /// Whether nothing arrives for now; packets wait in `held`.
   var isSilent = false
   var held: [Packet] = []
-  /// True while writes take nothing.
+  /// Whether writes take nothing for now.
   var isClogged = false
   /// Packets of an earlier epoch are dropped when they arrive.
   var epoch: UInt32 = 0

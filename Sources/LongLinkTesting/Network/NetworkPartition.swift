@@ -18,7 +18,7 @@ struct NetworkPartitions {
   private struct Partition {
     let number: Int
     let left: Set<Int>
-    /// Nil for all machines outside `left`, including those made later.
+    /// The other group; nil for all machines outside `left`, including those made later.
     let right: Set<Int>?
 
     func separates(_ one: Int, _ other: Int) -> Bool {

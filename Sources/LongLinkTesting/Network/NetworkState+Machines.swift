@@ -14,7 +14,7 @@ extension NetworkState {
     /// How far its calendar is ahead of its clock, in nanoseconds. From any thread.
     let calendar = Box(Atomic<Int64>(0))
     var isPaused = false
-    /// True from a crash of the whole machine until its process is started again.
+    /// Whether the whole machine has crashed and its process was not started again.
     var isOff = false
   }
 

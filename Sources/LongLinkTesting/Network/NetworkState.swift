@@ -28,7 +28,7 @@ struct NetworkState {
   /// A loop, with those of its sockets that may be ready.
   struct LoopRecord {
     let machine: Int
-    /// True once its process has crashed: its actions no longer affect the world.
+    /// Whether the loop's process has crashed: its actions no longer affect the world.
     var isGhost = false
     var ready = ReadySockets()
   }
@@ -86,7 +86,7 @@ struct NetworkState {
 // MARK: - Readiness
 
 extension NetworkState {
-  /// Notes that a socket may have become ready.
+  /// Records that a socket may have become ready.
   mutating func mark(_ name: SocketName) {
     if let loop = owner(of: name) { loops[loop].ready.insert(name) }
   }

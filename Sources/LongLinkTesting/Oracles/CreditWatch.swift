@@ -18,7 +18,7 @@ struct CreditWatch {
     var streamCredit = Int(Wire.defaultCredit)
     /// What this side can still send of each stream, by serial.
     var credit: [UInt32: Int] = [:]
-    /// Whether it began with a frame of the native handshake; nil before its first frame.
+    /// Whether this side began with a frame of the native handshake; nil before its first frame.
     var isNative: Bool?
     var isClosed = false
   }

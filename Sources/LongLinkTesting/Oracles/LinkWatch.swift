@@ -16,10 +16,10 @@ struct LinkWatch {
     var heartbeat: Heartbeat
     /// The time within which the first message has to arrive on a link.
     var handshake: Duration
-    /// Whether it asks who its peer is after the first message, within the same time.
+    /// Whether the owner authenticates its peer after the first message, within the same time.
     var authenticates = false
     var pausedSince: LinkInstant?
-    /// Since when its clock has run like the world's.
+    /// Since when the owner's clock has run like the world's.
     var steadySince = LinkInstant(nanoseconds: 0)
   }
 
@@ -32,7 +32,7 @@ struct LinkWatch {
     var received = 0
     var written = 0
     var frames = FrameFinder()
-    /// Its written bytes are encrypted, and the plain ones come separately.
+    /// Whether the written bytes are encrypted, and the plain ones come separately.
     var isSecured = false
     /// Whether the first frame, and the first ping, are part of the last plain bytes: the encrypted
     /// ones may still be written.
@@ -210,7 +210,7 @@ struct LinkWatch {
     }
   }
 
-  /// Whether this many bytes are a ping and no bytes before them are on the way.
+  /// Whether a number of bytes are a ping, and no bytes before them are on the way.
   private func isAlone(_ count: Int, after written: Int, _ name: EndName) -> Bool {
     count == PingWatch.pingLength && written == ends[name.other]?.received
   }

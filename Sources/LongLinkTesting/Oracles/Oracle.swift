@@ -45,7 +45,7 @@ public final class Oracle: Sendable {
     let name: String
     let server: LongLinkServer
     let machines: [SimulatedMachine]
-    /// Its process has crashed, and its counters are ignored.
+    /// Whether the server's process has crashed, so that its counters are ignored.
     var isLost = false
   }
 

@@ -21,7 +21,7 @@ struct PacingModel {
 
   /// The state of the current outage.
   private struct Outage {
-    /// Its first window; 0 if there was no link before.
+    /// The first window of the outage; 0 if there was no link before.
     var first: Int64 = 0
     /// Rounds that failed, and links that ended before they had worked.
     var failures = 0

@@ -2,7 +2,7 @@
 
 internal import LongLinkCore
 
-/// Which of an end's written bytes stand before the ping that it waits for.
+/// Watches which of an end's written bytes stand before the ping that it waits for.
 ///
 /// After a silence of the interval, an end queues one ping, and each acknowledgement of the bytes
 /// before it begins the timeout again. The network shows when a ping is written. Over a slow path,
@@ -12,9 +12,9 @@ internal import LongLinkCore
 struct PingWatch {
   /// The silence of the peer that is judged.
   struct Silence {
-    /// When it began.
+    /// When the silence began.
     var start: LinkInstant
-    /// By when a ping had to be queued because of it.
+    /// By when a ping had to be queued because of the silence.
     var due: LinkInstant
   }
 
@@ -41,7 +41,7 @@ struct PingWatch {
     return waitsSince ?? now
   }
 
-  /// Bytes were written that contain a ping.
+  /// Records that bytes were written that contain a ping.
   ///
   /// `end` is the count of written bytes up to its end, and `isAlone` whether there are no other
   /// bytes on the way. Then its own acknowledgement does not begin the timeout again. Returns
@@ -57,10 +57,10 @@ struct PingWatch {
     return true
   }
 
-  /// More of the encrypted bytes that contain the last ping were written.
+  /// Records that more of the encrypted bytes that contain the last ping were written.
   mutating func pingEnds(at end: Int) { ping?.before = end }
 
-  /// Bytes were written, and the stream takes no more for now if it is full.
+  /// Records that bytes were written, and whether the stream takes no more for now.
   mutating func wrote(isFull: Bool, at now: LinkInstant) {
     let queued = earliestQueued(at: now)
     if isFull {

@@ -26,7 +26,7 @@ final class FaultyStream: ByteStream, StreamHandler {
   private var written = 0
   /// Bytes of a test that wait for the stream below.
   private var pending: [UInt8] = []
-  /// Nothing more is sent.
+  /// Whether nothing more is sent.
   private var isMute = false
   /// What was written before has gone, and the end is to follow.
   private var ends = false

@@ -83,7 +83,7 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
 
   /// Why the connection could not be secured, or is no longer secure.
   var securityFailure: SecurityFailure? { stream.securityFailure }
-  /// After the peer's end: whether the security's own end was missing.
+  /// Whether the peer's end came without the security's own end.
   var isCutOff: Bool { isOpen && stream.isCutOff }
 
   // MARK: Orders

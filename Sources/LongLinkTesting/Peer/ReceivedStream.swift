@@ -43,7 +43,7 @@ extension PeerRecord {
     streams.filter { $0.type == type }
   }
 
-  /// Notes a frame of a stream. `whole` is the item that the frame completes.
+  /// Records a frame of a stream. `whole` is the item that the frame completes.
   mutating func note(_ frame: WireFrame, whole: WireFrame?, connection: Int) {
     switch frame.kind {
     case .request:

@@ -14,7 +14,7 @@ struct HandlerSink: Sendable {
   }
 
   let stage: ScenarioStage
-  /// False once the process has crashed: handlers that still run then do not count.
+  /// Whether the process has not crashed: handlers that still run after a crash do not count.
   let isAlive: @Sendable () -> Bool
 
   func handleAll(_ set: (MessageType, Handler) -> Void) {

@@ -13,7 +13,7 @@ extension ScenarioPlan {
     /// What the client's function does.
     enum Source: Hashable, Sendable {
       case fresh
-      /// It returns the credential before this one.
+      /// The client's function returns the credential before this one.
       case stale
       case fails
     }

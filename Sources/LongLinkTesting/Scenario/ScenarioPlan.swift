@@ -28,9 +28,9 @@ struct ScenarioPlan: Hashable, Sendable {
     var reconnect: ReconnectPolicy
     var maxWaiting: Int
     var offline: OfflinePolicy
-    /// Its ways besides the long link: the servers' gateways, if it has short links.
+    /// Whether the client has ways besides the long link: the servers' gateways.
     var hasShortLinks = false
-    /// Whether the long link is among its ways.
+    /// Whether the long link is among the client's ways.
     var hasLongLink = true
   }
 
@@ -40,9 +40,9 @@ struct ScenarioPlan: Hashable, Sendable {
     case awaitedOnLoop
     /// `await`, in a task on another loop.
     case awaitedElsewhere
-    /// With a completion handler on the client's loop.
+    /// The request is made with a completion handler on the client's loop.
     case completion
-    /// With a handle, which a task awaits.
+    /// The request is made with a handle, which a task awaits.
     case handle
 
     /// The styles whose requests reach the client's loop in the order of the calls.
@@ -51,13 +51,13 @@ struct ScenarioPlan: Hashable, Sendable {
 
   /// The behavior of a request's handler.
   enum Work: Hashable, Sendable {
-    /// It responds immediately, without a task.
+    /// The handler responds immediately, without a task.
     case inline
-    /// It responds after a delay.
+    /// The handler responds after a delay.
     case delayed(Duration)
-    /// It rejects the request with an application's code.
+    /// The handler rejects the request with an application's code.
     case rejecting
-    /// It waits until it is cancelled.
+    /// The handler waits until it is cancelled.
     case hanging
     /// There is no handler: the type is unknown.
     case missing
@@ -79,9 +79,9 @@ struct ScenarioPlan: Hashable, Sendable {
     var notifiesCancel: Bool
     var offline: OfflinePolicy?
     var priority: UInt32
-    /// Whether it may be retried after it may have run.
+    /// Whether the request may be retried after it may have run.
     var isIdempotent: Bool
-    /// Whether it is sent only after all earlier ordered requests.
+    /// Whether the request is sent only after all earlier ordered requests.
     var isOrdered: Bool
   }
 

@@ -141,7 +141,7 @@ extension ScenarioStage {
 /// A request in the form that the client takes.
 private struct Asked: Sendable {
   let type: MessageType
-  /// Nil for a request without a body.
+  /// The body of the request; nil for a request without one.
   let body: ScenarioBody?
   let bytes: [UInt8]
   let options: RequestOptions

@@ -15,7 +15,7 @@ struct StreamEnds: Sendable {
   let side: ItemLedger.Writer
   let ledger: ItemLedger
   let clock: EventLoopClock
-  /// False once the process has crashed.
+  /// Whether the process has not crashed.
   let isAlive: @Sendable () -> Bool
 
   /// Reads an item of the other side.

@@ -37,9 +37,9 @@ struct StreamPlan: Hashable, Sendable {
     case readsFirst
     case writesFirst
     case alternates
-    /// It reads and writes in two tasks.
+    /// The handler reads and writes in two tasks.
     case both
-    /// It writes in a task that it does not wait for: its response follows the last item.
+    /// The handler writes in a task that it does not wait for: its response follows the last item.
     case leavesLast
   }
 

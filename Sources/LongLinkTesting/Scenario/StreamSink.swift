@@ -14,7 +14,7 @@ struct StreamSink: Sendable {
   let stage: ScenarioStage
   /// Where handlers run that do not run on the loop of their connection.
   let loop: EventLoop
-  /// False once the process has crashed: what its handlers still do then does not count.
+  /// Whether the process has not crashed: what its handlers still do after a crash does not count.
   let isAlive: @Sendable () -> Bool
 
   private static let shapes: [StreamShape] = [

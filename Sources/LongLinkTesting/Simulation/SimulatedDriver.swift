@@ -25,7 +25,7 @@ final class SimulatedDriver: LoopDriver {
   private let clock: Box<Atomic<Int64>>
   private let calendar: Box<Atomic<Int64>>
   private let mayBeReady: Box<Atomic<Bool>>
-  /// True once the loop's process has crashed: it exchanges nothing with the world any more.
+  /// Whether the loop's process has crashed: it exchanges nothing with the world any more.
   private let isCut = Atomic(false)
 
   private struct Registration {

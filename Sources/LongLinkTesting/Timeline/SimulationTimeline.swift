@@ -25,7 +25,7 @@ public struct SimulationTimeline: Sendable {
   struct Item: Sendable {
     var time: LinkInstant
     var event: Event
-    /// Whether it is a ping or a pong.
+    /// Whether the item is a ping or a pong.
     var isHeartbeat = false
   }
 

@@ -8,7 +8,7 @@ extension SocketAddress {
     case ipv6(network: UInt64)
     case ipv6Loopback
 
-    /// Whether it is this machine.
+    /// Whether the group is this machine.
     package var isLoopback: Bool {
       switch self {
       case .ipv4(let address): address >> 24 == 127

@@ -13,7 +13,7 @@ public struct SocketAddress: Hashable, Sendable {
   }
 
   package enum Storage: Hashable, Sendable {
-    /// Both in the processor's byte order.
+    /// The address and the port in the processor's byte order.
     case ipv4(UInt32, port: UInt16)
     /// The address's upper and lower half in the processor's byte order.
     case ipv6(upper: UInt64, lower: UInt64, port: UInt16, scope: UInt32)

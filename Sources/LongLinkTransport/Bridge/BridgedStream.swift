@@ -205,7 +205,7 @@ package final class BridgedStream: ByteStream, TurnHandler {
     bridge.state.withLock(of: bridge) { $0.securityFailure }
   }
 
-  /// Not known: what the carrier took may not have left.
+  /// Always 0, because it is not known: what the carrier took may not have left.
   package var unacknowledgedBytes: Int { 0 }
 
   /// Output counts only while the carrier cannot take it: until then it is about to leave, and the

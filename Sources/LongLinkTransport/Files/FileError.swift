@@ -27,9 +27,9 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
   package var isNoSpace: Bool { errno == ENOSPC || errno == EDQUOT || errno == EFBIG }
   /// Whether there is nothing of this name.
   package var isMissing: Bool { errno == ENOENT }
-  /// Whether it is a directory in place of a file.
+  /// Whether there is a directory in place of a file.
   package var isDirectory: Bool { errno == EISDIR }
-  /// Whether it is a FIFO, a socket or a device in place of a file.
+  /// Whether there is a FIFO, a socket or a device in place of a file.
   package var isNotRegular: Bool { errno == FileError.notRegular }
 
   /// The error number of what is no file; opening a socket has it, too.

@@ -107,7 +107,8 @@ final class KernelDriver: LoopDriver {
     KernelDriver.blockingQueue.async { work() }
   }
 
-  /// For work that blocks. Those who offload bound how much of it there is at once.
+  /// The queue for work that blocks. The callers of `offload` bound how much of it there is at
+  /// once.
   private static let blockingQueue = DispatchQueue(
     label: "longlink-blocking", attributes: .concurrent)
 

@@ -44,7 +44,7 @@ final class Resolver: Sendable {
   private struct LookUp {
     let id: UInt64
     let first: Query
-    /// Those that still want its result.
+    /// The queries that still want the look-up's result.
     var queries: [Query]
     /// Whether further queries may share it.
     var isShared = true

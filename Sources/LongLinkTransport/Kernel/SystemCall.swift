@@ -37,7 +37,7 @@ enum SystemCall {
     }
   }
 
-  /// The same for a transfer of bytes; nil if it would block.
+  /// Repeats a transfer of bytes while a signal interrupts it; returns nil if it would block.
   @inline(__always)
   private static func transferring(_ call: () -> Int) throws(Errno) -> Int? {
     while true {

@@ -30,7 +30,7 @@ final class SparseWork: Sendable {
     case idle
     /// The work is done, or the interval after it runs.
     case busy
-    /// The same, and it has been asked for again.
+    /// The work is done, or the interval after it runs, and it has been asked for again.
     case due
   }
 

@@ -16,13 +16,13 @@ extension EventLoop {
     public let messageType: MessageType?
   }
 
-  /// Notes that the handler of a request begins.
+  /// Records that the handler of a request begins.
   @inline(__always)
   package func handlerBegins(_ type: MessageType) {
     stallWatch.begins(type, at: driver.now)
   }
 
-  /// Notes that the current handler, if any, has returned or was suspended.
+  /// Records that the current handler, if any, has returned or was suspended.
   @inline(__always)
   package func handlerPauses() {
     if stallWatch.isTiming { stallWatch.pauses(at: driver.now) }

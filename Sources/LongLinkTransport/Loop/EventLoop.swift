@@ -33,7 +33,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private var nowIsCurrent = false
   /// The number of pool tasks resumed in this turn.
   private var expectedWork = 0
-  /// Whether this turn skipped polling the sockets.
+  /// Whether the current turn has not polled the sockets.
   private var hasSkippedWait = false
   /// The number of turns left to skip spinning, and the next back-off.
   private var lingering = (pause: 0, penalty: 0)
@@ -51,7 +51,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   var isStopping = false
   /// A read buffer that the streams of this loop share, so that idle ones need no memory.
   @safe @exclusivity(unchecked) private var readQueue = ByteQueue()
-  /// The same for streams that transform their bytes: what they read and write below.
+  /// A buffer that streams which transform their bytes share, for what they read and write below.
   private var transformQueue = ByteQueue()
   /// An empty queue whose memory the next stream with an incomplete frame can take.
   @safe @exclusivity(unchecked) package var spareQueue = ByteQueue()
@@ -130,7 +130,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     return cachedNow
   }
 
-  /// Notes that a wait is over and that handlers will run. The driver calls it.
+  /// Begins the turn's phase in which handlers run, because a wait is over. The driver calls it.
   func eventPhaseBegan(at instant: LinkInstant) {
     // Threads that submit work from now on need not wake the loop.
     if signal.load(ordering: .relaxed) == .asleep {
@@ -166,7 +166,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     swap(&queue, &transformQueue)
   }
 
-  /// Notes that a stream is about to be read. Returns whether it should be read only a little,
+  /// Counts a stream that is about to be read. Returns whether it should be read only a little,
   /// because this turn is already long and other streams wait.
   package func readsLittle() -> Bool {
     streamsRead &+= 1
@@ -245,7 +245,7 @@ extension EventLoop {
     takeInbox()
   }
 
-  /// Notes that a task on another thread was resumed, which will probably submit more work soon.
+  /// Counts a task on another thread that was resumed, which will probably submit more work soon.
   package func expectWork() {
     expectedWork += 1
   }

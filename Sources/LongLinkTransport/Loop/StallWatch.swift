@@ -22,7 +22,7 @@ struct StallWatch {
     self.threshold = threshold.clampedNanoseconds
   }
 
-  /// Notes that the loop waits for events now.
+  /// Records that the loop waits for events now.
   @inline(__always)
   mutating func turnBegins() {
     busySince = nil
@@ -33,12 +33,12 @@ struct StallWatch {
     longest = 0
   }
 
-  /// Notes that the wait is over.
+  /// Records that the loop's wait for events is over.
   mutating func isBusy(at now: LinkInstant) {
     if busySince == nil { busySince = now }
   }
 
-  /// Notes that the handler of a request begins.
+  /// Records that the handler of a request begins.
   @inline(__always)
   mutating func begins(_ type: MessageType, at now: @autoclosure () -> LinkInstant) {
     count += 1
@@ -46,7 +46,7 @@ struct StallWatch {
     if isTiming { began = now() }
   }
 
-  /// Notes that the current handler, if any, has returned or was suspended.
+  /// Records that the current handler, if any, has returned or was suspended.
   mutating func pauses(at now: LinkInstant) {
     guard let current else { return }
     if now - began > longest {

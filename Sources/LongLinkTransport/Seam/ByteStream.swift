@@ -89,8 +89,8 @@ package protocol ByteStream: AnyObject {
   /// Whether the stream below is connected, and the handshake of the security is not complete.
   /// Never of a plain stream.
   var isHandshaking: Bool { get }
-  /// After an `end`: whether the peer did not protect it, so that anyone on the path can have
-  /// caused it. Never of a plain stream.
+  /// Whether an `end` was read that the peer did not protect, so that anyone on the path can have
+  /// caused it. False for a plain stream.
   var isCutOff: Bool { get }
   /// Whether the last read, which would block, has taken bytes of the stream below that are not yet
   /// enough for one of its own. Never of a plain stream.

@@ -66,7 +66,7 @@ package protocol ServerSecurityProvider: Sendable {
   func serverStarted(
     _ server: ObjectIdentifier, on loop: EventLoop, _ log: @escaping SecurityLog,
     replaced: @escaping @Sendable () -> Void)
-  /// The same server has stopped.
+  /// A server that `serverStarted` reported has stopped.
   func serverStopped(_ server: ObjectIdentifier, on loop: EventLoop)
 }
 

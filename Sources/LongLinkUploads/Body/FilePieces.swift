@@ -18,7 +18,7 @@ final class FilePieces: Sendable {
   private struct State {
     var ready: [Piece] = []
     var isReading = false
-    /// Nothing follows the pieces that are ready.
+    /// Whether nothing follows the pieces that are ready.
     var isOver = false
     var waiter: Waiter<Void>?
   }
@@ -38,7 +38,7 @@ final class FilePieces: Sendable {
   private let base: UInt64
   private let loop: EventLoop
   private let state = Mutex(State())
-  /// Used by the one that reads.
+  /// The position of the reader, which it alone uses.
   private let position: Mutex<Position>
 
   /// `base` is where the range begins in the upload, for the hash.

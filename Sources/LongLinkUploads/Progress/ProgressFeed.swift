@@ -7,7 +7,8 @@ internal import Synchronization
 /// Tells a callback and sequences how far an upload is, at most 10 times a second. It lives on a
 /// loop.
 final class ProgressFeed: TimerHandler {
-  /// With the last value, which does not wait, there are at most 10 in any second.
+  /// The time between two values, in nanoseconds. With the last value, which does not wait, there
+  /// are at most 10 in any second.
   static let interval: Int64 = 112_000_000
   /// How often it tells what it knows while nothing moves: the rate falls.
   private static let idle: Int64 = 1_000_000_000

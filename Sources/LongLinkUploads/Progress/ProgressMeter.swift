@@ -14,22 +14,22 @@ struct ProgressMeter {
   private var moved: UInt64 = 0
   private var measured: (at: LinkInstant, moved: UInt64)?
 
-  /// Notes what this process and the server have at the beginning, which is not a rate.
+  /// Records what this process and the server have at the beginning, which is not a rate.
   mutating func begin(at offset: UInt64, of total: UInt64?) {
     progress.total = total ?? progress.total
     raise(sent: offset, stored: offset)
   }
 
-  /// Notes bytes that have left, the last one in front of `position`.
+  /// Counts bytes that have left, the last one in front of `position`.
   mutating func sent(_ count: Int, upTo position: UInt64) {
     moved += UInt64(count)
     raise(sent: position, stored: 0)
   }
 
-  /// Notes how much the server has.
+  /// Records how much the server has.
   mutating func stored(_ offset: UInt64) { raise(sent: offset, stored: offset) }
 
-  /// Notes that the server has all.
+  /// Records that the server has all bytes.
   mutating func complete(at total: UInt64) {
     progress.total = total
     raise(sent: total, stored: total)

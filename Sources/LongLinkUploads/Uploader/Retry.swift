@@ -68,7 +68,7 @@ struct RetryBudget {
   private static let longestPerByte: Int64 = 10_000_000
   private static let first: Int64 = 100_000_000
   private static let longest: Int64 = 5_000_000_000
-  /// More conflicts than that without success are no accident.
+  /// The most conflicts without success that can be an accident.
   private static let mostConflicts = 8
 
   private let patience: Int64
@@ -82,7 +82,7 @@ struct RetryBudget {
     self.patience = patience.clampedNanoseconds
   }
 
-  /// Notes that the upload begins, or was created.
+  /// Records that the upload begins, or was created.
   mutating func begin(at now: LinkInstant) {
     lastSuccess = now
     gained = 0
@@ -90,14 +90,14 @@ struct RetryBudget {
     conflicts = 0
   }
 
-  /// Notes that the server has so many bytes more than ever before, which is a success unless they
-  /// are too few for the time.
+  /// Records that the server has `count` bytes more than ever before, which is a success unless
+  /// they are too few for the time.
   mutating func advanced(by count: UInt64, at now: LinkInstant) {
     gained += count
     if UInt64(max(0, now - lastSuccess) / RetryBudget.longestPerByte) <= gained { begin(at: now) }
   }
 
-  /// Notes a time in nanoseconds in which there was nothing to send.
+  /// Records a time, in nanoseconds, in which there was nothing to send.
   mutating func wasIdle(for time: Int64) {
     lastSuccess = lastSuccess.advanced(by: .nanoseconds(time))
   }

@@ -10,7 +10,7 @@ struct UploadRecord: Hashable, Sendable {
   private static let title = "longlink upload record 1"
 
   var key: String
-  /// Nil until the server has answered.
+  /// The upload's ID; nil until the server has answered.
   var id: String?
   var generation: UInt64
   /// A line for each part, which differs if its bytes may.

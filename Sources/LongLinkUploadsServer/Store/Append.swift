@@ -54,7 +54,7 @@ final class Append: Sendable {
     }
   }
 
-  /// How many of the bytes may be written, and what the next one fails with.
+  /// Returns how many bytes of a piece may be written, and what the next one fails with.
   private func admit(
     _ piece: ArraySlice<UInt8>, at offset: UInt64
   ) -> (count: Int, failure: UploadFailure?) {

@@ -23,7 +23,7 @@ final class FinishedQuota: Sendable {
       return Level(files: max(0, files - share), bytes: max(0, bytes - share), at: max(at, now))
     }
 
-    /// With what an upload uses, or without it if `sign` is -1.
+    /// Returns the level with what an upload uses, or without it if `sign` is -1.
     func adding(_ cost: (files: Double, bytes: Double), _ sign: Double = 1) -> Level {
       Level(
         files: max(0, files + sign * cost.files), bytes: max(0, bytes + sign * cost.bytes), at: at)

@@ -5,18 +5,18 @@ internal import LongLinkUploadMessages
 /// Where the bytes of an upload go: its parts, one after the other.
 struct PartLayout: Sendable {
   struct Entry: Sendable {
-    /// The offset of its first byte in the upload.
+    /// The offset of the part's first byte in the upload.
     let start: UInt64
-    /// How many bytes it has; nil if it ends with the upload.
+    /// How many bytes the part has; nil if it ends with the upload.
     let size: UInt64?
-    /// Whether it is a file, and not the value of a field.
+    /// Whether the part is a file, and not the value of a field.
     let isFile: Bool
     /// The field of the form.
     let field: String
-    /// The name of the file that has its bytes; a number for a field.
+    /// The name of the file that has the part's bytes; a number for a field.
     let name: String
 
-    /// The offset after its last byte.
+    /// The offset after the part's last byte.
     var end: UInt64 { size.map { start + $0 } ?? .max }
   }
 

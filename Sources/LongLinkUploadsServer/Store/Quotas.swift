@@ -21,7 +21,7 @@ final class Quotas: Sendable {
     var total = Usage()
     /// The bytes of all create requests.
     var requestBytes = 0
-    /// Only clients that use something.
+    /// What each client uses; only clients that use something are here.
     var clients: [String: Usage] = [:]
 
     mutating func change(_ client: String, _ change: (inout Usage) -> Void) {

@@ -89,7 +89,7 @@ package struct SafeNames {
     return (name[..<point], name[point...])
   }
 
-  /// As many whole characters as take so many bytes.
+  /// Returns as many whole characters of a text as fit into `count` bytes.
   private static func cut(_ text: Substring, to count: Int) -> String {
     guard text.utf8.count > count else { return String(text) }
     var cut = ""

@@ -14,11 +14,11 @@ final class Upload: Sendable {
   /// What can be done with an upload.
   enum Phase: Equatable {
     case open
-    /// Its bytes are hashed, to be finished.
+    /// The upload's bytes are being hashed, so that it can be finished.
     case finishing
-    /// It is finished, but not yet in its place.
+    /// The upload is finished, but not yet in its place.
     case finished(hash: [UInt8])
-    /// It was removed, or is in its place.
+    /// The upload was removed, or is in its place.
     case gone
   }
 
@@ -26,9 +26,9 @@ final class Upload: Sendable {
   struct Facts {
     var phase = Phase.open
     var generation: UInt64
-    /// So many bytes are durable.
+    /// The number of bytes that are durable.
     var offset: UInt64
-    /// In milliseconds since 1970.
+    /// When the upload expires, in milliseconds since 1970.
     var expiresAt: UInt64
     /// The number of the state that was written last.
     var number: UInt64
@@ -42,7 +42,7 @@ final class Upload: Sendable {
   struct Work: ~Copyable {
     /// The open files of the append that runs.
     var files: PartFiles?
-    /// So many bytes were written, durable or not.
+    /// The number of bytes that were written, durable or not.
     var written: UInt64
     /// The first part whose file may have more; nil if the files end there.
     var uncut: Int?

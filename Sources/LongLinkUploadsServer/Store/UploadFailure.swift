@@ -9,13 +9,14 @@ package enum UploadFailure: Error, Equatable {
   case malformed(String)
   /// There is no such upload.
   case unknown
-  /// Not the upload's offset or generation, or not a time at which this can be done.
+  /// The request has another offset or generation than the upload, or comes at a time at which it
+  /// cannot be done.
   case conflict(offset: UInt64, generation: UInt64)
-  /// More than the server takes.
+  /// The upload is larger than the server takes.
   case tooLarge(String)
-  /// Not the size or the hash of the bytes that are here.
+  /// The bytes on the server have another size or hash than the request states.
   case mismatch(String)
-  /// Too many of something of this client's; it may be tried again later.
+  /// The client has too many of something; it may try again later.
   case tooMany(String)
   /// Too few bytes have come in their time.
   case tooSlow(String)

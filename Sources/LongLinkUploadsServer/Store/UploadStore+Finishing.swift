@@ -13,7 +13,7 @@ struct Finishing: Sendable {
 
   let upload: Upload
   let request: FinishRequest
-  /// Which finish of the upload it is.
+  /// The number of this finish among those of the upload.
   let number: UInt64
 
   /// Reads some bytes that have no hash yet; returns whether there are more.
@@ -41,7 +41,8 @@ struct Finishing: Sendable {
     }
   }
 
-  /// Whether it goes on: a takeover ends it, and a further finish may have begun since then.
+  /// Whether this finish goes on: a takeover ends it, and a further finish may have begun since
+  /// then.
   func isCurrent(_ facts: Upload.Facts) -> Bool {
     facts.phase == .finishing && facts.finish == number
   }
@@ -123,9 +124,9 @@ struct Finishing: Sendable {
 extension UploadStore {
   /// Where a finish begins.
   enum FinishStart {
-    /// It was finished before.
+    /// The upload was finished before.
     case done(FinishResponse)
-    /// It is finished, but not in its place.
+    /// The upload is finished, but not in its place.
     case committed(Upload)
     case hashing(Finishing)
   }
@@ -186,7 +187,7 @@ extension UploadStore {
   /// A finished upload in its place.
   struct Settled {
     let response: FinishResponse
-    /// Whether this call has moved it there.
+    /// Whether this call has moved the upload to its place.
     let isFirst: Bool
   }
 
@@ -272,6 +273,7 @@ extension UploadStore {
     }
   }
 
-  /// More than the record of an upload with the longest names has.
+  /// The most bytes that are read of a record: more than that of an upload with the longest names
+  /// has.
   static let mostRecordBytes = 1 << 20
 }

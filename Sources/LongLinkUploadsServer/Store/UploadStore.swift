@@ -18,7 +18,7 @@ package final class UploadStore: Sendable {
   static let finishedName = ".finished"
   static let requestName = "upload"
 
-  /// Which create request is meant.
+  /// The key of a create request, which belongs to its principal.
   struct Key: Hashable {
     let principal: String
     let key: String
@@ -34,7 +34,7 @@ package final class UploadStore: Sendable {
     var uploads: [String: Upload] = [:]
     /// What `.finished` has.
     private(set) var finished: [String: Finished] = [:]
-    /// How many of it are of each client.
+    /// The number of finished uploads of each client.
     private var finishedCounts: [String: Int] = [:]
     /// The uploads of both that have a key.
     var keys: [Key: String] = [:]
@@ -166,7 +166,8 @@ package final class UploadStore: Sendable {
     table.withLock(of: self) { $0.uploads[id] }
   }
 
-  /// The same for a client. Throws `unknown` if the upload, finished or not, is not for it.
+  /// Returns an unfinished upload for a client; nil if it is finished. Throws `unknown` if the
+  /// upload, finished or not, is not that client's.
   func upload(_ id: String, for principal: String) throws(UploadFailure) -> Upload? {
     let (upload, owner) = table.withLock(of: self) { table in
       let upload = table.uploads[id]
