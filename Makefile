@@ -15,8 +15,8 @@ HTTP = --traits HTTP
 RELEASED = $(SCRATCH)/release
 
 .PHONY: all setup setup-tests build command install demo test check check-style check-http check-openssl \
-	check-command check-processes check-generator check-readme check-chat check-feed check-mutants protocols \
-	docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
+	check-command check-processes check-generator check-readme check-chat check-feed check-hello \
+	check-mutants protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-http bench-tls bench-build bench-check clean
 
 all: build
@@ -53,7 +53,8 @@ demo: build
 	@.build/debug/longlink demo
 
 # Warnings are errors only in checks: the warnings of a newer compiler must not break users' builds.
-test check-http check-openssl check-command check-processes check-readme check-chat check-feed docs: \
+test check-http check-openssl check-command check-processes check-readme check-chat check-feed \
+	check-hello docs: \
 	export LONGLINK_WARNINGS_AS_ERRORS = 1
 TEST = $(SWIFT) test $(SHARED) --skip-build --disable-xctest
 
@@ -126,6 +127,10 @@ FEED = --package-path Examples/Feed $(SHARED)
 check-feed: setup-tests
 	$(SWIFT) build $(FEED) --build-tests
 	$(SWIFT) test $(FEED) --skip-build --disable-xctest
+
+# Builds the smallest examples, and runs their clients with their servers.
+check-hello: setup-tests
+	SWIFT="$(SWIFT)" Scripts/hello.sh
 
 # The documentation of each library, in .build/docs. A warning or a broken link fails.
 docs: setup-tests
