@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLink
+import LongLinkTestNeeds
 import LongLinkTesting
 import LongLinkTransport
 import Testing
