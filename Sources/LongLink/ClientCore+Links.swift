@@ -231,7 +231,7 @@ extension ClientCore: LinkOwner {
   private func abandoned(_ link: Link, _ reason: CloseReason) {
     totals.ended(reason)
     connection(link.id)?.requestsLost = requests.carriedCount(by: link)
-    connection(link.id)?.responder.abandon(link)
+    connection(link.id)?.responder.abandon(link, reason)
     requests.lost(link, reason, resends: closing == nil)
     for completion in pings.takeAll(on: link) {
       completion(.failure(.lost(reason, delivery: .sent, doing: "ping", peer: link.peer)))

@@ -11,32 +11,26 @@ extension ClientCore: PeerOwner {
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion
   ) -> RequestID {
-    let isHandler = completion.isHandler
-    if isHandler { requests.submissionBegins() }
-    defer { if isHandler { requests.submissionEnds() } }
     if requests.hasLink, closing == nil {
       return requests.submit(type, body, options, completion, defaults: defaults)
     }
+    let failure = failureOfRequests(options.offline ?? defaults.offline)
+    return requests.submit(
+      type, body, options, completion, defaults: defaults, failure: failure
+    ) { start() }
+  }
+
+  /// Makes the error of a request that must fail at once; nil if it may wait for a link.
+  private func failureOfRequests(
+    _ offline: OfflinePolicy
+  ) -> ((LongLinkError.Operation) -> LongLinkError)? {
     if closing != nil {
-      return requests.failAtOnce(type, body, copy options, completion, defaults: defaults) {
-        LongLinkError(.closed, doing: $0, detail: "the client was closed")
-      }
+      return { LongLinkError(.closed, doing: $0, detail: "the client was closed") }
     }
-    if machine.state == .stopped, !hasShortWays {
-      return requests.failAtOnce(
-        type, body, copy options, completion, defaults: defaults, notConnected)
-    }
+    if machine.state == .stopped, !hasShortWays { return notConnected }
     // No attempt helps against servers that speak TLS; others may be set, or theirs may change.
-    if isOffline,
-      servers.areAllSecured && !hasShortWays
-        || options.offline ?? defaults.offline == .failUnlessConnecting
-    {
-      return requests.failAtOnce(
-        type, body, copy options, completion, defaults: defaults, notConnected)
-    }
-    let id = requests.submit(type, body, options, completion, defaults: defaults)
-    start()
-    return id
+    let isHopeless = servers.areAllSecured && !hasShortWays || offline == .failUnlessConnecting
+    return isOffline && isHopeless ? notConnected : nil
   }
 
   /// Whether there is no link, and no connect is in progress.

@@ -193,7 +193,7 @@ extension ServerConnection: LinkOwner {
     case .abandon(let reason):
       peer.ended(reason)
       lane.abandoned(self, reason)
-      responder.abandon(link)
+      responder.abandon(link, reason)
       requestsIfAny?.lost(link, reason, resends: false)
       requestsIfAny?.failWaiting(all: true) { operation, _ in
         .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
@@ -248,14 +248,8 @@ extension ServerConnection: PeerOwner {
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion
   ) -> RequestID {
-    let isHandler = completion.isHandler
-    if isHandler { requests.submissionBegins() }
-    defer { if isHandler { requests.submissionEnds() } }
-    guard let failure = failureOfRequests else {
-      return requests.submit(type, body, options, completion, defaults: lane.defaults)
-    }
-    return requests.failAtOnce(
-      type, body, copy options, completion, defaults: lane.defaults, failure)
+    requests.submit(
+      type, body, options, completion, defaults: lane.defaults, failure: failureOfRequests)
   }
 
   /// Makes the error of a request that must fail at once; nil if it may be submitted.

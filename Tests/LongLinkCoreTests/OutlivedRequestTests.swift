@@ -78,8 +78,9 @@ import Testing
     table.complete(7, holding: 30)
     let id = InboundID(serial: 7, number: table.newest)
     let work = Work()
-    let isKept = table.setPayload(work, of: id)
-    let isMistaken = table.setPayload(Work(), of: InboundID(serial: 7, number: id.number + 1))
+    let isKept = table.setPayload(work, of: id) == 30
+    let isMistaken =
+      table.setPayload(Work(), of: InboundID(serial: 7, number: id.number + 1)) != nil
     let kept = table.payload(of: 7)
     #expect(isKept && !isMistaken && kept === work)
     check(table, handled: 1, of: 1)
@@ -91,6 +92,22 @@ import Testing
     #expect(left.allSatisfy { ($0 === work) == isOutlived })
     for _ in 0..<2 { table.handlerReturned(id.number) }
     check(table, handled: 0, of: 0)
+  }
+
+  @Test func `a number that begins anew is none that an older request has`() {
+    final class Work {}
+    var table = InboundTable<Work>(serialMix: 1)
+    for serial: UInt32 in 7...9 { table.run(serial, holding: 30) }
+    table.conclude(8, with: .answered)
+    table.conclude(9, with: .cancelled)
+    // As after 2³² requests, of which 1 runs, 2 was answered, and the handler of 3 runs.
+    table.newest = .max
+    let numbers = (10...12).map { (serial: UInt32) in
+      table.run(serial, holding: 30)
+      return table.newest
+    }
+    #expect(numbers == [2, 4, 5])
+    check(table, handled: 4, of: 4, outlived: 1)
   }
 
   private func check<Work>(

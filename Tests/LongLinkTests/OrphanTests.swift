@@ -16,19 +16,25 @@ import Testing
     let stations: [Station]
     let gate = Gate<[UInt8]>()
     private(set) var timesIdle = 0
+    let responder: Responder
 
-    init(_ policy: OrphanPolicy) {
+    init(_ policy: OrphanPolicy, on placement: HandlerPlacement = .connectionLoop) {
       loop = EventLoop(driver: driver, name: "orphans")
       stations = [Station(driver, loop), Station(driver, loop)]
       let router = Router()
       router.set(
         1,
-        .task(.connectionLoop) { [gate] _ in
-          let answer = await gate.value
+        .task(placement) { [gate] _ in
+          let answer = await withTaskCancellationHandler {
+            await gate.value
+          } onCancel: {
+            // One that runs on an executor which runs its tasks at once returns within the cancel.
+            if case .executor = placement { gate.open([]) }
+          }
           try Task.checkCancellation()
           return answer
         })
-      let responder = Responder(
+      responder = Responder(
         routes: router.snapshot, peer: Peer(id: 1, address: nil, on: loop), orphans: policy,
         on: loop)
       responder.onIdle = { [unowned self] in timesIdle += 1 }
@@ -68,6 +74,40 @@ import Testing
     #expect(setup.stations[0].budget.held == 200 + 2 * Connection.requestOverhead)
     setup.letGo()
     #expect(setup.counters(0).droppedResponses == 2 && setup.timesIdle == 1)
+    #expect(setup.stations[0].budget.held == 0)
+  }
+
+  @Test func `one that returns within the end of its request is counted once`() {
+    final class Eager: TaskExecutor {
+      func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        // The test keeps the executor for as long as its task.
+        unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+      }
+    }
+    let eager = Eager()
+    for interrupts in [true, false] {
+      let setup = Setup(.cancelled, on: .executor(eager))
+      setup.bring(100, on: 0)
+      let station = setup.stations[0]
+      if interrupts {
+        station.turn { setup.responder.heard(.overLimit, of: 50, on: station.link) }
+        #expect(setup.counters(0).responsesSent == 1 && station.link.requestsRunning == 0)
+      } else {
+        setup.end(0)
+      }
+      #expect(setup.counters(0).droppedResponses == 1 && setup.timesIdle == 1)
+      #expect(station.budget.held == 0, "interrupted: \(interrupts)")
+      withExtendedLifetime(eager) {}
+    }
+  }
+
+  @Test func `those whose link this side ends do not go on`() {
+    let setup = Setup(.goOn(atMost: 8, holding: 1_000, for: 1_000_000))
+    setup.bring(100, on: 0)
+    setup.stations[0].turn { setup.stations[0].link.close(.closedHere) }
+    #expect(setup.counters(0).handlersAbandoned == 1 && setup.timesIdle == 1)
+    setup.letGo()
     #expect(setup.stations[0].budget.held == 0)
   }
 

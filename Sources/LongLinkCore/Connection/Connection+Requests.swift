@@ -27,8 +27,9 @@ extension Connection {
     InboundID(serial: request.serial, number: inbound.newest)
   }
 
-  /// Keeps the driver's part of a request whose handler runs. Returns false if it has ended.
-  package mutating func setPayload(_ payload: AnyObject, of id: InboundID) -> Bool {
+  /// Keeps the driver's part of a request whose handler runs. Returns the bytes that the handler
+  /// holds; nil if the request has ended.
+  package mutating func setPayload(_ payload: AnyObject, of id: InboundID) -> Int? {
     inbound.setPayload(payload, of: id)
   }
 
@@ -66,7 +67,6 @@ extension Connection {
   }
 
   /// The memory of the tables, if they are large.
-  ///
   private var tableBytes: Int {
     let (requests, messages) = (inbound.capacity, assemblies.slots)
     guard requests + messages + streams.capacity > 64 else { return 0 }

@@ -25,8 +25,9 @@
 ///    `hasEffects` tells whether there is anything to deliver.
 ///    - Own exchanges: `request`, `push` (only while `isOpen`), `cancel`, `deadlineMissed`;
 ///      `abandonResponse` after `.collect`, and `rejectStray` after `.stray`, as `LinkNews` says.
-///    - The peer's requests: `respond`, once for each; `outlives` before it if the handler goes on.
-///      `handlerReturned(bytes:)` for each that is cancelled, abandoned or outlives its response.
+///    - The peer's requests: `setPayload` if its handler runs in a task; `respond` when the handler
+///      returns, or before that with `isInterrupting`. `handlerReturned` in place of `respond` for
+///      one that was cancelled, interrupted or abandoned.
 ///    - Items: `sendItem` (not while one of its stream waits), `endItems`, `tookItems`.
 ///    - Heartbeat: `ping`, `probe`, `setPace`. Rates: `slowed`, `unslowed`.
 ///    - After `.identify`: `takeCredential`, then `admit` or `turnAway`.

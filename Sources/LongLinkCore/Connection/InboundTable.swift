@@ -4,7 +4,7 @@
 /// while the handler still runs; no two requests have the same number at a time.
 package struct InboundID: Hashable, Sendable {
   package let serial: UInt32
-  /// From 1, in the order of arrival on the connection.
+  /// From 1, in the order of arrival on the connection; 1 follows 2³² - 1.
   package let number: UInt32
 
   package init(serial: UInt32, number: UInt32) {
@@ -73,7 +73,9 @@ package enum InboundEnding: Equatable, Sendable {
   /// The number of requests with missing fragments.
   private var assembling = 0
   /// The number of the request that was passed to a handler last.
-  private(set) var newest: UInt32 = 0
+  var newest: UInt32 = 0
+  /// The numbers of the requests whose handlers ran when the numbers began anew.
+  private var older: Set<UInt32> = []
   /// The bytes of all requests whose handlers have not returned, and those of outlived requests.
   private(set) var bytes = 0
   private(set) var outlivedBytes = 0
@@ -147,8 +149,15 @@ package enum InboundEnding: Equatable, Sendable {
 
   @inline(__always)
   private mutating func nextNumber() -> UInt32 {
-    repeat { newest &+= 1 } while newest == 0 || outlivedRows.contains(newest)
+    repeat {
+      newest &+= 1
+      if newest == 0 { beginAnew() }
+    } while newest == 0 || outlivedRows.contains(newest) || !older.isEmpty && older.contains(newest)
     return newest
+  }
+
+  private mutating func beginAnew() {
+    older = Set(rows.keys.compactMap { rows[$0]?.number })
   }
 
   mutating func setPriority(_ priority: UInt32, of serial: UInt32) {
@@ -157,12 +166,13 @@ package enum InboundEnding: Equatable, Sendable {
 
   // MARK: The driver's part
 
-  /// Keeps the driver's part of a request whose handler runs. Returns false if it has ended.
-  mutating func setPayload(_ payload: Payload, of id: InboundID) -> Bool {
-    guard let slot = running(id) else { return false }
+  /// Keeps the driver's part of a request whose handler runs. Returns the bytes that the handler
+  /// holds; nil if the request has ended.
+  mutating func setPayload(_ payload: Payload, of id: InboundID) -> Int? {
+    guard let slot = running(id) else { return nil }
     unsafe rows[slot: slot].payload?.release()
     unsafe rows[slot: slot].payload = .passRetained(payload)
-    return true
+    return Int(rows[slot: slot].bytes)
   }
 
   /// The driver's part of a request that has not ended.

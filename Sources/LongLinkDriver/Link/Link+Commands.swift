@@ -147,8 +147,9 @@ extension Link {
   /// The identity of the request that is being delivered to the owner.
   func id(of request: Arrival) -> InboundID { core.id(of: request) }
 
-  /// Keeps what runs the handler of a request. Returns false if the request has ended.
-  func setHandler(_ handler: RunningHandler, of id: InboundID) -> Bool {
+  /// Keeps what runs the handler of a request. Returns the bytes that the handler holds; nil if the
+  /// request has ended.
+  func setHandler(_ handler: RunningHandler, of id: InboundID) -> Int? {
     core.setPayload(handler, of: id)
   }
 

@@ -59,15 +59,6 @@ extension Requests {
     }
   }
 
-  /// Begins a call that makes a request, in which handlers are not called if it has one itself.
-  package func submissionBegins() {
-    handlersDeferred += 1
-  }
-
-  package func submissionEnds() {
-    handlersDeferred -= 1
-  }
-
   /// Handles that a link carries one request less.
   @inline(__always)
   func wentOff(_ link: Link) {

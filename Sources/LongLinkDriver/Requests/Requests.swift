@@ -72,10 +72,30 @@ package final class Requests: TimerHandler {
 // MARK: - Beginning
 
 extension Requests {
-  /// Sends a request, or queues it if there is no link or no room.
+  /// Sends a request, or queues it if there is no link or no room; fails it with `failure` if
+  /// that is not nil.
+  ///
+  /// A completion handler is not called before this returns, not even if what the owner does `next`
+  /// ends the request.
   package func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion, defaults: RequestDefaults
+    _ completion: consuming Completion, defaults: RequestDefaults,
+    failure: ((LongLinkError.Operation) -> LongLinkError)? = nil, next: () -> Void = {}
+  ) -> RequestID {
+    let isHandler = completion.isHandler
+    if isHandler { handlersDeferred += 1 }
+    defer { if isHandler { handlersDeferred -= 1 } }
+    if let failure {
+      return failAtOnce(type, body, copy options, completion, defaults: defaults, failure)
+    }
+    let id = begin(type, body, options, completion, defaults)
+    next()
+    return id
+  }
+
+  private func begin(
+    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+    _ completion: consuming Completion, _ defaults: RequestDefaults
   ) -> RequestID {
     let now = loop.now
     let deadline = deadline(of: completion, options, at: now, defaults)
@@ -120,7 +140,7 @@ extension Requests {
   }
 
   /// Fails a request that cannot even wait, and counts it.
-  package func failAtOnce(
+  private func failAtOnce(
     _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
     defaults: RequestDefaults, _ make: (LongLinkError.Operation) -> LongLinkError
   ) -> RequestID {

@@ -106,10 +106,11 @@ package final class Responder {
   ) {
     let work = RunningHandler(handler, request, channel, for: self, on: link)
     // Kept first, because an executor may run the task to its end at once.
-    guard link.setHandler(work, of: request.id) else {
+    guard let byteCount = link.setHandler(work, of: request.id) else {
       channel?.close("the exchange has ended")
       return link.handlerReturned(from: request.id)
     }
+    work.byteCount = byteCount
     running += 1
     work.setTimer()
     let executor: any TaskExecutor =
@@ -127,6 +128,11 @@ package final class Responder {
   /// A handler has returned.
   func returned(_ work: RunningHandler, _ result: Result<AnyBody, any Error>) {
     if work.isOrphan { endOrphan(work, cancelling: false) }
+    if work.isEnding {
+      // An executor runs its tasks at once: this call is within `end`, which goes on.
+      work.result = result
+      return
+    }
     if work.hasEnded { return drop(work, result) }
     // A response with code 200 follows the last item, also one that nobody waited for.
     if case .success = result, let channel = work.channel, !channel.isFlushed {
@@ -168,14 +174,19 @@ package final class Responder {
   private func end(
     _ work: RunningHandler, cancelling: Bool = true, _ respond: () -> Void = {}
   ) {
+    guard !work.hasEnded else { return }
     running -= 1
+    work.isEnding = true
     work.end(cancelling: cancelling)
     respond()
-    // Its handler has returned, and its last items have waited.
-    if let result = work.result { drop(work, result) }
+    work.isEnding = false
+    // Its handler has returned: its last items have waited, or the end has woken it.
+    if let result = work.result {
+      work.result = nil
+      drop(work, result)
+    }
     if running == 0 { onIdle?() }
   }
-
 }
 
 // MARK: - Responses
@@ -296,16 +307,17 @@ extension Responder {
 extension Responder {
   /// Handles the peer's cancel: cancels the handler's task.
   package func cancel(_ request: InboundID, on link: Link) {
-    guard let work = link.handler(ofOutlived: request) else { return }
+    guard let work = link.handler(ofOutlived: request), !work.hasEnded else { return }
     link.count { $0.handlersCancelled += 1 }
     end(work)
   }
 
   /// Handles the end of a link: cancels the tasks of its handlers, unless the policy lets them go
-  /// on.
-  package func abandon(_ link: Link) {
+  /// on, which it does not where this side ends the link.
+  package func abandon(_ link: Link, _ reason: CloseReason) {
+    let isOwnEnd = reason == .closedHere || reason == .memoryLimit
     for work in link.outlivedHandlers where !work.hasEnded {
-      if orphans.takes(work.byteCount, orphanPolicy) {
+      if !isOwnEnd, work.result == nil, orphans.takes(work.byteCount, orphanPolicy) {
         work.orphaned(for: orphanPolicy.time)
       } else {
         link.count { $0.handlersAbandoned += 1 }

@@ -12,8 +12,8 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
   private let responder: Responder
   /// The link that carried the request; it may have ended.
   let link: Link
-  /// What the handler holds.
-  let byteCount: Int
+  /// The bytes that the handler holds, with the request's metadata.
+  var byteCount = 0
   private let loop: EventLoop
   /// This side of its stream, if it carries items.
   let channel: ItemChannel?
@@ -22,9 +22,11 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
   private var timer: LoopTimer?
   /// Whether the request has ended. The handler may still run.
   private(set) var hasEnded = false
+  /// Whether the request is ending now: its row may still be that of a running one.
+  var isEnding = false
   /// Whether its link has ended, and the handler goes on.
   var isOrphan = false
-  /// What the handler has returned, while its last items wait to be sent.
+  /// What the handler has returned, while its last items wait to be sent, or its request ends.
   var result: Result<AnyBody, any Error>?
 
   init(
@@ -36,7 +38,6 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
     self.channel = channel
     self.responder = responder
     self.link = link
-    byteCount = request.body.count
     loop = responder.loop
   }
 
@@ -55,10 +56,11 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
   /// Lets the handler go on without a link, for a time in nanoseconds at most. Its stream ends.
   func orphaned(for time: Int64) {
     isOrphan = true
-    channel?.close("the connection has ended")
     if let timer { loop.cancel(timer) }
     let limit = loop.now + time
     timer = loop.schedule(at: min(limit, request.deadline ?? limit), self, token: 0)
+    // Last, because the handler may return within this call.
+    channel?.close("the connection has ended")
   }
 
   func timerFired(token: UInt64) {

@@ -86,7 +86,7 @@ final class Station: LinkOwner {
     }
   }
   func link(_ link: Link, reports news: LifeNews) {
-    if case .abandon = news { responder?.abandon(link) }
+    if case .abandon(let reason) = news { responder?.abandon(link, reason) }
   }
   func link(_ link: Link, reports news: RequestNews) {}
   func link(_ link: Link, reports news: StreamNews, of serial: UInt32) {}
