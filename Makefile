@@ -107,7 +107,7 @@ protocols: setup
 # Tests the generator, that what it generated here is committed, and that libprotobuf-c, SwiftProtobuf and
 # Python agree.
 # One build for the generator and for what it generates.
-docs check-generator: export GENERATOR_BUILD = --package-path Tests/Generator/Words --scratch-path .build-generator-tests
+docs check-generator: export GENERATOR_BUILD = --package-path Tests/Generator --scratch-path .build-generator-tests
 check-generator: setup-tests
 	SWIFT="$(SWIFT)" Scripts/protocols.sh --check
 	SWIFT="$(SWIFT)" Scripts/generator.sh

@@ -34,7 +34,7 @@ command() {
   # `make simulate` alone runs 10,000 seeds, `make fuzz` a minute for each fuzzer. The release build is that of
   # `bench`.
   simulate) command=(make simulate HTTP= SCRATCH=.build-release 'SIMULATE=--seeds 0..499') ;;
-  fuzz) command=(make fuzz FUZZ_SECONDS=10) ;;
+  fuzz) command=(make fuzz FUZZ_SECONDS=5) ;;
   linkage) command=(Scripts/linkage.sh) ;;
   *) command=(make "check-$1") ;;
   esac

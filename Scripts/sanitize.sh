@@ -44,13 +44,17 @@ thread)
     'may be made again from its completion' 'is set after the start traps' 'whatever moves, every request ends once'
     'a client that cancels without end' 'clients beyond a number share' 'where the network cuts long links'
     'reconnect incessantly' 'small requests that never end' 'goes on after lost connections'
-    'survives lost connections' 'a byte now and then' 'however often it was resumed')
+    'survives lost connections' 'a byte now and then' 'however often it was resumed' 'unfinished uploads have a size'
+    'comes to thousands of connections' 'connections that do not open keep' 'servers that drain again and again'
+    'an expiry is announced daily' 'becomes more than 64 MiB')
   ;;
 address)
   long=('[.](SecuredScenarioTests|TidyTests|IndexedHeapTests|TimingWheelTests|PhaseTests|StreamFlowTests|StreamCreditTests)/'
     'a connection makes of the bytes what the vector says' 'are those that were sent, without the withdrawn'
     'clients beyond a number share' 'goes on after lost connections' 'survives lost connections' 'a byte now and then'
-    'random operations end each request' 'however often it was resumed' 'that arrives byte by byte is looked at once')
+    'random operations end each request' 'however often it was resumed' 'that arrives byte by byte is looked at once'
+    'unfinished uploads have a size' 'however often requests are cancelled' 'an exchange ends on both sides in good'
+    'random bodies give a value' 'a block is checked as if' 'an expiry is announced daily' 'becomes more than 64 MiB')
   ;;
 esac
 if [ -z "${FILTER:-}" ]; then unfit+=$(printf '|%s' "${long[@]}"); fi
