@@ -95,11 +95,11 @@ extension ClientCore {
     guard credential.isEmpty || opener.isConfidential || configuration.sendsCredentialUnencrypted
     else { return couldNotOpen(id, way, .unencryptedCredential(for: nil, way: opener.name)) }
     do throws(SocketError) {
-      let stream = try opener.open(on: loop)
+      let transport = try opener.open(on: loop)
       var settings = configuration.shortLinkSettings
       settings.credential = credential
       let link = Link(
-        id: id, stream: stream, isConnected: false, settings: settings, on: loop, log: log,
+        id: id, transport: transport, isConnected: false, settings: settings, on: loop, log: log,
         way: opener.name)
       let connection = ShortConnection(link, way: way, credential: credential, core: self)
       shortLinks.connections.append(connection)

@@ -229,12 +229,12 @@ extension ClientCore: TimerHandler {
       return
     }
     do throws(SocketError) {
-      var stream = try loop.driver.connect(to: address, options: options)
+      var transport = try loop.driver.connect(to: address, options: options)
       if let security = configuration.security {
-        stream = security.provider.secure(stream, host: roundServer.host, on: loop)
+        transport = security.provider.secure(transport, host: roundServer.host, on: loop)
       }
       let link = Link(
-        id: attempt, stream: stream, isConnected: false, settings: settings,
+        id: attempt, transport: transport, isConnected: false, settings: settings,
         on: loop, log: log)
       let peer = Peer(id: UInt64(attempt), address: address, on: loop)
       peer.attach(to: self)

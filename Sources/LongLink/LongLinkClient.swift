@@ -115,7 +115,7 @@ public final class LongLinkClient: Sendable {
 
   /// Returns how the current connection is secured, with the server's certificate; nil without a
   /// connection, and if it is plain.
-  public func security() async -> StreamSecurity? {
+  public func security() async -> ConnectionSecurity? {
     await loop.run { [core] in core.value.requests.current?.security }
   }
 

@@ -8,10 +8,10 @@ internal import Synchronization
 /// One request of a gateway on its way to a loop of the server, and then the carrier of its bytes.
 ///
 /// The connection keeps the bridge alone: if nobody adopts the exchange, its release says so.
-final class GatewayExchange: AcceptedStream, StreamCarrier {
+final class GatewayExchange: AcceptedTransport, TransportCarrier {
   let peerAddress: LongLinkTransport.SocketAddress?
   let isSecuredByProxy: Bool
-  private let bridge: StreamBridge
+  private let bridge: TransportBridge
   /// Distinguishes the request from others on the same connection.
   private let number: Int
   private let gateway: GatewayState
@@ -23,7 +23,7 @@ final class GatewayExchange: AcceptedStream, StreamCarrier {
   private let threads: GatewayThreads
 
   init(
-    _ bridge: StreamBridge, number: Int, peer: LongLinkTransport.SocketAddress?,
+    _ bridge: TransportBridge, number: Int, peer: LongLinkTransport.SocketAddress?,
     isSecuredByProxy: Bool, connection: GatewayHandler, on loop: any NIOCore.EventLoop,
     threads: GatewayThreads
   ) {
@@ -46,10 +46,10 @@ final class GatewayExchange: AcceptedStream, StreamCarrier {
     }
   }
 
-  func adopt(on loop: LongLinkTransport.EventLoop) throws(SocketError) -> any ByteStream {
+  func adopt(on loop: LongLinkTransport.EventLoop) throws(SocketError) -> any Transport {
     let wasAdopted = isAdopted.exchange(true, ordering: .acquiringAndReleasing)
     precondition(!wasAdopted, "an accepted stream was adopted twice")
-    return BridgedStream(bridge, carrier: self, on: loop, peerAddress: peerAddress)
+    return BridgedTransport(bridge, carrier: self, on: loop, peerAddress: peerAddress)
   }
 
   func opened() -> Bool { gateway.opened(connectionID, request: number) }
@@ -62,9 +62,9 @@ final class GatewayExchange: AcceptedStream, StreamCarrier {
     loop.execute { [connection, number] in connection.value.inputHasRoom(number) }
   }
 
-  func streamClosed(isReset: Bool) {
+  func transportClosed(isReset: Bool) {
     loop.execute { [connection, number] in
-      connection.value.streamClosed(number, isReset: isReset)
+      connection.value.transportClosed(number, isReset: isReset)
     }
   }
 }

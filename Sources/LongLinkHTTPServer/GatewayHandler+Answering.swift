@@ -127,7 +127,7 @@ extension GatewayHandler {
     close(behind: context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer())))))
   }
 
-  func streamClosed(_ number: Int, isReset: Bool) {
+  func transportClosed(_ number: Int, isReset: Bool) {
     guard case .exchanging(var exchange) = phase, exchange.number == number else { return }
     exchange.isAbandoned = true
     phase = .exchanging(exchange)

@@ -35,7 +35,7 @@ final class GatewayHandler: ChannelInboundHandler {
   /// A request, and how far its answer is.
   struct Exchange {
     let number: Int
-    let bridge: StreamBridge
+    let bridge: TransportBridge
     let head: HTTPRequestHead
     /// Whether the request has ended.
     var hasRequest = false
@@ -168,7 +168,7 @@ final class GatewayHandler: ChannelInboundHandler {
       return refuse(refusal, head)
     }
     number += 1
-    let bridge = StreamBridge(isConnected: true)
+    let bridge = TransportBridge(isConnected: true)
     phase = .exchanging(Exchange(number: number, bridge: bridge, head: head))
     gateway.count { $0.requests += 1 }
     if head.expectsContinue {

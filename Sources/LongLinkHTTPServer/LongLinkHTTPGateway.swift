@@ -96,7 +96,7 @@ public final class LongLinkHTTPGateway: Sendable {
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.socketOption(.so_keepalive), value: 1)
       .childChannelOption(
-        .writeBufferWaterMark, value: .init(low: 32_768, high: StreamBridge.capacity)
+        .writeBufferWaterMark, value: .init(low: 32_768, high: TransportBridge.capacity)
       )
       .childChannelInitializer { [state, threads] channel in
         channel.eventLoop.makeCompletedFuture {

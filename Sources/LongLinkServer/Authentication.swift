@@ -15,7 +15,7 @@ public struct AuthenticationRequest: Sendable {
   /// How the connection is secured, with the client's verified certificate if it has shown one, and
   /// the application protocol. Nil for a connection without encryption, and for a request over
   /// HTTP, which a server in front of the gateway may have secured.
-  public let security: StreamSecurity?
+  public let security: ConnectionSecurity?
   /// Whether the client sends a single request over HTTP, through a gateway.
   public let isShortLink: Bool
   /// Whether a trusted proxy in front of a gateway has decrypted the request, as the gateway's

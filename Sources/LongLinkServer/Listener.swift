@@ -6,12 +6,12 @@ import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 
 /// Accepts connections on one address, and distributes them over the loops in turn.
-final class Listener: StreamHandler, TimerHandler {
+final class Listener: TransportHandler, TimerHandler {
   private let loop: EventLoop
   private let lanes: [LoopBound<ServerLane>]
   private let onAccept: (@Sendable (SocketAddress?) -> Bool)?
   private let shared: ServerShared
-  private var socket: (any StreamListener)?
+  private var socket: (any TransportListener)?
   private var next = 0
   private var pause: LoopTimer?
 
@@ -21,7 +21,7 @@ final class Listener: StreamHandler, TimerHandler {
   private static let acceptsPerTurn = 64
 
   init(
-    socket: any StreamListener, on loop: EventLoop, lanes: [LoopBound<ServerLane>],
+    socket: any TransportListener, on loop: EventLoop, lanes: [LoopBound<ServerLane>],
     onAccept: (@Sendable (SocketAddress?) -> Bool)?, shared: ServerShared
   ) {
     self.socket = socket
@@ -38,7 +38,7 @@ final class Listener: StreamHandler, TimerHandler {
     socket?.setInterest(.read)
   }
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
+  func transportReady(_ readiness: Readiness, token: UInt64) {
     do throws(SocketError) {
       for _ in 0..<Listener.acceptsPerTurn {
         guard let accepted = try socket?.accept() else { return }
@@ -54,7 +54,7 @@ final class Listener: StreamHandler, TimerHandler {
     }
   }
 
-  private func deal(_ accepted: any AcceptedStream) {
+  private func deal(_ accepted: any AcceptedTransport) {
     let address = accepted.peerAddress
     let lane = lanes[next]
     do throws(ConnectionRejection) {

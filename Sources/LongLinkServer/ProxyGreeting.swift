@@ -6,7 +6,7 @@ import LongLinkCore
 /// A connection of a proxy, on its loop, until the proxy has said whose connection it is.
 ///
 /// It reads the header and not a byte more: what follows belongs to the encryption or to frames.
-final class ProxyGreeting: StreamHandler, TimerHandler {
+final class ProxyGreeting: TransportHandler, TimerHandler {
   /// How the wait for a header has ended.
   enum Outcome {
     case named(SocketAddress?)
@@ -17,29 +17,29 @@ final class ProxyGreeting: StreamHandler, TimerHandler {
   }
 
   let admission: Admission
-  private let stream: any ByteStream
+  private let transport: any Transport
   private let loop: EventLoop
   private var header = ProxyHeader()
   private var input = ByteQueue()
   private var timer: LoopTimer?
   private var completion: ((Outcome) -> Void)?
 
-  /// Starts to read. `completion` is called once, with the stream unwatched; the stream is not
-  /// closed then.
+  /// Starts to read. `completion` is called once, with the transport unwatched; the transport is
+  /// not closed then.
   init(
-    of admission: Admission, _ stream: any ByteStream, on loop: EventLoop,
+    of admission: Admission, _ transport: any Transport, on loop: EventLoop,
     until deadline: LinkInstant, _ completion: @escaping (Outcome) -> Void
   ) {
     self.admission = admission
-    self.stream = stream
+    self.transport = transport
     self.loop = loop
     self.completion = completion
     timer = loop.schedule(at: deadline, self, token: 0)
-    stream.attach(self, token: 0)
-    stream.setInterest(.read)
+    transport.attach(self, token: 0)
+    transport.setInterest(.read)
   }
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
+  func transportReady(_ readiness: Readiness, token: UInt64) {
     guard completion != nil, readiness.contains(.read) else { return }
     do throws(SocketError) {
       while let outcome = try read() {
@@ -55,7 +55,7 @@ final class ProxyGreeting: StreamHandler, TimerHandler {
   private func read() throws(SocketError) -> ReadOutcome? {
     guard completion != nil else { return nil }
     let outcome = try input.append(capacity: header.missing) { (span) throws(SocketError) in
-      try stream.read(into: &span)
+      try transport.read(into: &span)
     }
     switch outcome {
     case .bytes: take()
@@ -87,12 +87,12 @@ final class ProxyGreeting: StreamHandler, TimerHandler {
     finish(.failed("the header has not come in time"))
   }
 
-  /// Ends the wait without a completion, and closes the stream.
+  /// Ends the wait without a completion, and closes the transport.
   func abandon() {
     guard completion != nil else { return }
     completion = nil
     if let timer { loop.cancel(timer) }
-    stream.close()
+    transport.close()
   }
 
   private func finish(_ outcome: Outcome) {
@@ -100,7 +100,7 @@ final class ProxyGreeting: StreamHandler, TimerHandler {
     self.completion = nil
     if let timer { loop.cancel(timer) }
     timer = nil
-    stream.setInterest([])
+    transport.setInterest([])
     completion(outcome)
   }
 }

@@ -32,18 +32,18 @@ final class ServerConnection {
   /// Whether a trusted proxy in front of a gateway has decrypted what the client sends.
   var isSecuredByProxy = false
   /// What a gateway has accepted, until the link is open.
-  var accepted: (any AcceptedStream)?
+  var accepted: (any AcceptedTransport)?
 
   init(
-    _ admission: Admission, _ stream: any ByteStream, _ settings: ConnectionSettings,
+    _ admission: Admission, _ transport: any Transport, _ settings: ConnectionSettings,
     lane: ServerLane
   ) {
     self.admission = admission
     id = admission.id
     self.lane = lane
     link = Link(
-      id: UInt32(truncatingIfNeeded: id), stream: stream,
-      // A stream is connected once it is secure.
+      id: UInt32(truncatingIfNeeded: id), transport: transport,
+      // A transport is connected once it is secure.
       isConnected: settings.isShort || lane.configuration.security == nil, settings: settings,
       on: lane.loop, log: lane.log,
       label: ("connection", id), share: lane.memory, peer: admission.address,

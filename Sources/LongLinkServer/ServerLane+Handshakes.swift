@@ -8,18 +8,18 @@ import LongLinkDriver
 // Connections that are not open yet.
 
 extension ServerLane {
-  /// Reads the header of a proxy from an accepted stream before its connection is opened.
-  func greet(_ accepted: any AcceptedStream, _ admission: Admission) {
+  /// Reads the header of a proxy from an accepted transport before its connection is opened.
+  func greet(_ accepted: any AcceptedTransport, _ admission: Admission) {
     guard !isDraining, !shared.isLeaving(admission) else {
-      return shared.connectionEnded(admission)  // Releasing the stream closes it.
+      return shared.connectionEnded(admission)  // Releasing the transport closes it.
     }
     do throws(SocketError) {
-      let stream = try accepted.adopt(on: loop)
+      let transport = try accepted.adopt(on: loop)
       let limit = admission.accepted + configuration.firstFrameTimeout.clampedNanoseconds
-      greetings[admission.id] = ProxyGreeting(of: admission, stream, on: loop, until: limit) {
+      greetings[admission.id] = ProxyGreeting(of: admission, transport, on: loop, until: limit) {
         [unowned self] outcome in
         greetings[admission.id] = nil
-        named(outcome, stream, admission)
+        named(outcome, transport, admission)
       }
     } catch {
       logFailure(error, admission)
@@ -27,34 +27,34 @@ extension ServerLane {
   }
 
   private func named(
-    _ outcome: ProxyGreeting.Outcome, _ stream: any ByteStream, _ admission: Admission
+    _ outcome: ProxyGreeting.Outcome, _ transport: any Transport, _ admission: Admission
   ) {
     var admission = admission
     switch outcome {
     case .ended:
-      end(stream, admission)
+      end(transport, admission)
     case .failed(let detail):
       let objection = shared.reject(.proxyHeader)
       log.log(.warning, "Rejected a connection of a proxy", at: loop.now) {
         [
           "reason": "\(objection.rawValue)", "detail": "\(detail)",
-          "peer": .peer(stream.peerAddress),
+          "peer": .peer(transport.peerAddress),
         ]
       }
-      end(stream, admission)
+      end(transport, admission)
     case .named(let client):
       do throws(ConnectionRejection) {
         try shared.name(client, of: &admission, at: loop.now, asking: hooks.accept)
-        open(stream, admission)
+        open(transport, admission)
       } catch {
         shared.logRejection(error, of: client, at: loop.now)
-        end(stream, admission)
+        end(transport, admission)
       }
     }
   }
 
-  private func end(_ stream: any ByteStream, _ admission: Admission) {
-    stream.close()
+  private func end(_ transport: any Transport, _ admission: Admission) {
+    transport.close()
     shared.connectionEnded(admission)
     finishDraining()
   }

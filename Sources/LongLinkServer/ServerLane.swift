@@ -106,7 +106,7 @@ final class ServerLane {
   }
 
   /// Opens a connection that the listener accepted for this loop.
-  func adopt(_ accepted: any AcceptedStream, _ admission: Admission) {
+  func adopt(_ accepted: any AcceptedTransport, _ admission: Admission) {
     do throws(SocketError) {
       open(try accepted.adopt(on: loop), admission)
     } catch {
@@ -115,17 +115,17 @@ final class ServerLane {
   }
 
   /// Opens a connection that was admitted.
-  func open(_ stream: any ByteStream, _ admission: Admission) {
+  func open(_ transport: any Transport, _ admission: Admission) {
     guard draining == nil, !shared.isLeaving(admission), let settings = settingsOfNext() else {
-      stream.close()
+      transport.close()
       shared.connectionEnded(admission)
       return
     }
-    var stream = stream
+    var transport = transport
     if let security = configuration.security {
-      stream = security.provider.secure(stream, on: loop)
+      transport = security.provider.secure(transport, on: loop)
     }
-    start(ServerConnection(admission, stream, limited(settings, by: admission), lane: self))
+    start(ServerConnection(admission, transport, limited(settings, by: admission), lane: self))
   }
 
   private func start(_ connection: ServerConnection) {
@@ -142,24 +142,24 @@ final class ServerLane {
 
   /// Takes a short link that a gateway has accepted, unless a limit or the application is against
   /// it. While the server drains, its request is refused.
-  func accept(short accepted: any AcceptedStream) {
+  func accept(short accepted: any AcceptedTransport) {
     let address = accepted.peerAddress
     do throws(ConnectionRejection) {
       let admission = try shared.admit(
         address, at: loop.now, to: LoopBound(self, on: loop), isShort: true, asking: hooks.accept)
       open(short: accepted, admission)
     } catch {
-      shared.logRejection(error, of: address, at: loop.now)  // Releasing the stream ends it.
+      shared.logRejection(error, of: address, at: loop.now)  // Releasing the transport ends it.
     }
   }
 
-  private func open(short accepted: any AcceptedStream, _ admission: Admission) {
+  private func open(short accepted: any AcceptedTransport, _ admission: Admission) {
     do throws(SocketError) {
-      let stream = try accepted.adopt(on: loop)
+      let transport = try accepted.adopt(on: loop)
       var settings = limited(settings, by: admission)
       settings.dialect = nil
       settings.isShort = true
-      let connection = ServerConnection(admission, stream, settings, lane: self)
+      let connection = ServerConnection(admission, transport, settings, lane: self)
       connection.isSecuredByProxy = accepted.isSecuredByProxy
       connection.accepted = accepted
       shortLinks += 1

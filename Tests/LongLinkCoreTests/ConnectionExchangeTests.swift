@@ -159,7 +159,7 @@ import Testing
     #expect(side.connection.outbox.totalBytes == 0)
     side.request(51, [5])
     #expect(
-      side.placements[51] == StreamPosition(begin: side.connection.outbox.written, ordinal: 1))
+      side.placements[51] == OutputPosition(begin: side.connection.outbox.written, ordinal: 1))
     #expect(side.takeFrames() == [RawFrame(.request, tag: 1, serial: 51, body: [5])])
   }
 

@@ -21,7 +21,7 @@ import Testing
   private func drain(_ table: inout RequestTable<Void>, on link: UInt32) -> [RequestID] {
     var order: [RequestID] = []
     while let id = table.nextWaiting(on: link) {
-      table.placed(id, on: link, StreamPosition(begin: UInt64(order.count), ordinal: 1))
+      table.placed(id, on: link, OutputPosition(begin: UInt64(order.count), ordinal: 1))
       order.append(id)
     }
     return order
@@ -89,14 +89,14 @@ import Testing
   @Test func `a new serial keeps the identity, the deadline and the past`() {
     var table = RequestTable<Void>(role: .client)
     let old = create(&table, deadline: .ms(300))
-    table.placed(old, on: 1, StreamPosition(begin: 0, ordinal: 1))
+    table.placed(old, on: 1, OutputPosition(begin: 0, ordinal: 1))
     table.takeBack(old, .refused)
     let new = table.renew(old, deadline: .ms(300))
     #expect(new.serial != old.serial && new.number == old.number)
     #expect(table.current(old) == new && table.current(new) == new)
     #expect(table.entry(old) == nil)
     #expect(table.entry(new)!.past == .refused && table.entry(new)!.returns == 1)
-    table.placed(new, on: 1, StreamPosition(begin: 10, ordinal: 2))
+    table.placed(new, on: 1, OutputPosition(begin: 10, ordinal: 2))
     #expect(table.answered(old.serial, on: 1) == nil, "a late answer to the old serial")
     #expect(!table.awaits(old.serial, on: 1) && table.awaits(new.serial, on: 1))
     table.takeBack(new, .refused)
@@ -131,7 +131,7 @@ import Testing
 /// The order of submission, for those that want it.
 @Suite struct OrderedLaneTests {
   private let terms = WaitTerms(priority: 0, deadline: .distantFuture, bytes: 0)
-  private let whole = StreamPosition(begin: 0, ordinal: 1)
+  private let whole = OutputPosition(begin: 0, ordinal: 1)
 
   private func ordered(_ table: inout RequestTable<Void>, _ count: Int) -> [RequestID] {
     (0..<count).map { _ in

@@ -96,7 +96,7 @@ import Testing
   @Test func `each request ends once, whatever ends it`() {
     var table = RequestTable<Void>(role: .client)
     let id = create(&table, deadline: .ms(10))
-    table.placed(id, on: 7, StreamPosition(begin: 100, ordinal: 1))
+    table.placed(id, on: 7, OutputPosition(begin: 100, ordinal: 1))
     #expect(table.answered(id.serial, on: 8) == nil, "another link's response is not its own")
     #expect(table.awaits(id.serial, on: 7) && !table.awaits(id.serial, on: 8))
     #expect(table.answered(id.serial, on: 7)?.number == id.number)
@@ -144,7 +144,7 @@ import Testing
   @Test func `requests that come back go in front of those submitted later`() {
     var table = RequestTable<Void>(role: .client)
     let ids = (0..<6).map { _ in create(&table) }
-    for id in ids[0..<4] { table.placed(id, on: 1, StreamPosition(begin: 0, ordinal: 1)) }
+    for id in ids[0..<4] { table.placed(id, on: 1, OutputPosition(begin: 0, ordinal: 1)) }
     for id in ids[4...] { table.wait(id, terms()) }
     #expect(table.carried(by: 1).map(\.id) == Array(ids[0..<4]))
     #expect(table.end(ids[2]) != nil)
@@ -166,7 +166,7 @@ import Testing
     var table = RequestTable<Void>(role: .client)
     let ids = (0..<5).map { _ in create(&table) }
     for (index, id) in ids.enumerated() {
-      table.placed(id, on: UInt32(1 + index % 2), StreamPosition(begin: 0, ordinal: 1))
+      table.placed(id, on: UInt32(1 + index % 2), OutputPosition(begin: 0, ordinal: 1))
     }
     #expect(table.carriedCount(by: 1) == 3 && table.carriedCount(by: 2) == 2)
     #expect(table.end(ids[0]) != nil)

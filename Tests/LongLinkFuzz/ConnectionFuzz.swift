@@ -53,7 +53,7 @@ final class FuzzSide {
   var running: [(id: InboundID, bytes: Int)] = []
   /// What the handlers count for whose requests are over.
   private var outlived: [(id: InboundID, bytes: Int)] = []
-  var asked: [(serial: UInt32, placement: StreamPosition)] = []
+  var asked: [(serial: UInt32, placement: OutputPosition)] = []
   var nextSerial: UInt32
   /// The costs of the items that nobody has taken, by stream.
   var untaken: [UInt32: [Int]] = [:]
@@ -319,7 +319,7 @@ final class FuzzSide {
       if !asked.contains(where: { $0.serial == serial }) { connection.abandonResponse(serial) }
     case .request(.began(let serial, let begin, let ordinal)):
       if let index = asked.firstIndex(where: { $0.serial == serial }) {
-        asked[index].placement = StreamPosition(begin: begin, ordinal: ordinal)
+        asked[index].placement = OutputPosition(begin: begin, ordinal: ordinal)
       }
     case .life(.abandon):
       abandons += 1

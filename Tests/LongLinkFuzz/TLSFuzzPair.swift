@@ -27,7 +27,7 @@ final class FuzzOutcome<Value: Sendable>: TurnHandler, Sendable {
 }
 
 /// A byte stream whose other end is the fuzzer.
-final class FuzzStream: ByteStream {
+final class FuzzTransport: Transport {
   var inbox: [UInt8] = []
   var hasEnded = false
   var outbox: [UInt8] = []
@@ -36,7 +36,7 @@ final class FuzzStream: ByteStream {
   private(set) var hasShutDown = false
   private(set) var isClosed = false
   private var interest = Readiness.none
-  private var handler: (any StreamHandler)?
+  private var handler: (any TransportHandler)?
   private var token: UInt64 = 0
 
   var localAddress: SocketAddress? { nil }
@@ -44,7 +44,7 @@ final class FuzzStream: ByteStream {
   var unacknowledgedBytes: Int { outbox.count }
   var hasUnreadBytes: Bool { !inbox.isEmpty }
 
-  func attach(_ handler: any StreamHandler, token: UInt64) {
+  func attach(_ handler: any TransportHandler, token: UInt64) {
     (self.handler, self.token) = (handler, token)
   }
 
@@ -81,14 +81,14 @@ final class FuzzStream: ByteStream {
     if !inbox.isEmpty || hasEnded { ready = ready.union(.read) }
     if room > 0 { ready = ready.union(.write) }
     ready = ready.intersection(interest)
-    if ready != .none { handler?.streamReady(ready, token: token) }
+    if ready != .none { handler?.transportReady(ready, token: token) }
   }
 }
 
 /// One side: a stream of TLS, what it wrote and what it has read.
-final class TLSFuzzSide: StreamHandler {
-  let below = FuzzStream()
-  let stream: any ByteStream
+final class TLSFuzzSide: TransportHandler {
+  let below = FuzzTransport()
+  let stream: any Transport
   private(set) var written: [UInt8] = []
   private(set) var read: [UInt8] = []
   private(set) var hasEnded = false
@@ -101,13 +101,13 @@ final class TLSFuzzSide: StreamHandler {
   /// Far above one record and one piece of output.
   private static let mostHeld = 262_144
 
-  init(_ wrap: (any ByteStream) -> any ByteStream) {
+  init(_ wrap: (any Transport) -> any Transport) {
     stream = wrap(below)
     stream.attach(self, token: 1)
     stream.setInterest([.read, .write])
   }
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
+  func transportReady(_ readiness: Readiness, token: UInt64) {
     if readiness.contains(.read) { readAll() }
   }
 

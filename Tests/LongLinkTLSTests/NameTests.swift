@@ -40,7 +40,7 @@ import Testing
   func `what is no name and was dialled secures no connection`(name: String) async throws {
     let client = try TLSClient(.trusting())
     try await Stage.run { loop in
-      let below = MemoryStream()
+      let below = MemoryTransport()
       let stream = client.secure(below, host: name, on: loop)
       #expect(stream.securityFailure?.code == .nameMismatch)
       #expect(stream.securityFailure?.detail.contains("is no name") == true)

@@ -91,7 +91,7 @@ import Testing
       stage.exchange()
       stage.below.inbox += server.renegotiate()
       #expect(try stage.read() == [])
-      (stage.stream as? TLSStream)?.turnEnds()
+      (stage.stream as? TLSTransport)?.turnEnds()
       // An alert, and no hello.
       #expect(stage.below.takeOutput().first == 21)
       stage.stream.close()

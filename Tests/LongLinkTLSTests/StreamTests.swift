@@ -9,8 +9,8 @@ import Testing
 
 /// The promises of a stream of bytes that transforms them.
 @Suite struct StreamTests {
-  private final class Nobody: StreamHandler {
-    func streamReady(_ readiness: Readiness, token: UInt64) {}
+  private final class Nobody: TransportHandler {
+    func transportReady(_ readiness: Readiness, token: UInt64) {}
   }
 
   @Test func `what the stream below does not take waits, and keeps its order`() async throws {
@@ -210,8 +210,8 @@ import Testing
 
   @Test func `a stream that everybody drops, its handler too, is released`() async throws {
     try await Stage.run { loop in
-      weak var stream: (any ByteStream)?
-      weak var below: MemoryStream?
+      weak var stream: (any Transport)?
+      weak var below: MemoryTransport?
       do {
         let stage = try Stage(on: loop)
         stage.shakeHands()

@@ -18,7 +18,7 @@ import Testing
       let tasks = loops.map { loop in
         simulation.spawn(on: loop) {
           let stream = try loop.driver.connect(to: address, options: SocketOptions())
-          let probe = StreamProbe(stream, interest: .write)
+          let probe = TransportProbe(stream, interest: .write)
           try await loop.sleep(for: .seconds(1))
           for round in 0..<20 {
             let count = drawing ? simulation.random(in: 1...400) : 100

@@ -19,12 +19,12 @@ import Musl
 @Suite struct MachineTests {
   /// A loop on another machine with a listener, and a stream of the main loop to it.
   private struct Pair {
-    let client: StreamProbe
+    let client: TransportProbe
     let listener: ListenerProbe
     let serverLoop: EventLoop
     let address: SocketAddress
 
-    var server: StreamProbe { listener.accepted[0] }
+    var server: TransportProbe { listener.accepted[0] }
   }
 
   /// A value that is touched on the simulation's thread alone.
@@ -48,7 +48,7 @@ import Musl
       to: listener.address,
       options: SocketOptions()
     )
-    let client = StreamProbe(stream, interest: .write)
+    let client = TransportProbe(stream, interest: .write)
     try await simulation.sleep(for: .milliseconds(50))
     #expect(try stream.finishConnecting())
     client.forgetReadiness()
@@ -56,12 +56,13 @@ import Musl
   }
 
   /// Begins to connect from the main loop; the probe is told of the end.
-  private func attempt(_ simulation: Simulation, to address: SocketAddress) throws -> StreamProbe {
+  private func attempt(_ simulation: Simulation, to address: SocketAddress) throws -> TransportProbe
+  {
     let stream = try simulation.mainLoop.driver.connect(to: address, options: SocketOptions())
-    return StreamProbe(stream, interest: .write)
+    return TransportProbe(stream, interest: .write)
   }
 
-  private func outcome(_ probe: StreamProbe) -> CInt? {
+  private func outcome(_ probe: TransportProbe) -> CInt? {
     guard !probe.readiness.isEmpty else { return nil }
     do throws(SocketError) {
       return try probe.stream.finishConnecting() ? 0 : nil

@@ -25,7 +25,7 @@ import Musl
     for time: Duration = .seconds(200)
   ) async throws -> CInt? {
     let stream = try simulation.mainLoop.driver.connect(to: address, options: SocketOptions())
-    let probe = StreamProbe(stream, interest: .write)
+    let probe = TransportProbe(stream, interest: .write)
     #expect(try stream.finishConnecting() == false)
     try await simulation.sleep(for: time)
     guard !probe.readiness.isEmpty else { return nil }
@@ -88,10 +88,10 @@ import Musl
       let loop = simulation.mainLoop
       let listener = try ListenerProbe(Simulation.freePort, on: loop, backlog: 1)
       listener.listener.setInterest([])
-      var streams: [StreamProbe] = []
+      var streams: [TransportProbe] = []
       for _ in 0..<3 {
         let stream = try loop.driver.connect(to: listener.address, options: SocketOptions())
-        streams.append(StreamProbe(stream, interest: .write))
+        streams.append(TransportProbe(stream, interest: .write))
         try await simulation.sleep(for: .milliseconds(10))
       }
       #expect(streams.map(\.readiness.count) == [1, 0, 0])
@@ -111,7 +111,7 @@ import Musl
         to: listener.address,
         options: SocketOptions()
       )
-      let probe = StreamProbe(stream)
+      let probe = TransportProbe(stream)
       try await simulation.sleep(for: .seconds(1))
       #expect(try stream.finishConnecting())
       listener.listener.close()

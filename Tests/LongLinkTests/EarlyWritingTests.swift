@@ -13,8 +13,8 @@ struct EarlyWritingTests {
   private final class Pair: LinkOwner {
     let driver = StillDriver()
     let loop: EventLoop
-    let stream: PipeStream
-    private let farStream: PipeStream
+    let stream: PipeTransport
+    private let farStream: PipeTransport
     private let link: Link
     private let farLink: Link
     private var received = 0
@@ -24,10 +24,10 @@ struct EarlyWritingTests {
     init() {
       let loop = EventLoop(driver: driver, name: "early")
       self.loop = loop
-      (stream, farStream) = PipeStream.pair()
-      func make(_ role: Role, _ stream: PipeStream) -> Link {
+      (stream, farStream) = PipeTransport.pair()
+      func make(_ role: Role, _ stream: PipeTransport) -> Link {
         Link(
-          id: 1, stream: stream, isConnected: true, settings: ConnectionSettings(role: role),
+          id: 1, transport: stream, isConnected: true, settings: ConnectionSettings(role: role),
           on: loop, log: PeerLog(Logger(label: "early") { _ in SwiftLogNoOpLogHandler() }))
       }
       link = make(.client, stream)

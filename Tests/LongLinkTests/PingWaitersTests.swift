@@ -91,7 +91,7 @@ import Testing
     var settings = ConnectionSettings(role: .client)
     settings.dialect = try DialectCodec(.lines(), role: .client, session: [])
     let link = Link(
-      id: 1, stream: PipeStream.pair().0, isConnected: true, settings: settings,
+      id: 1, transport: PipeTransport.pair().0, isConnected: true, settings: settings,
       on: EventLoop(driver: StillDriver(), name: "dialect"),
       log: PeerLog(Logger(label: "dialect") { _ in SwiftLogNoOpLogHandler() }))
     var waiters = PingWaiters()

@@ -82,7 +82,7 @@ import Testing
     station.useFragments()
     station.push(65_536)
     let body = [UInt8](repeating: 7, count: 160_000)
-    var placement: StreamPosition?
+    var placement: OutputPosition?
     station.turn {
       placement = try? station.link.request(
         0x8000_0032, type: 1, metadata: nil, priority: 0, count: body.count,

@@ -132,5 +132,5 @@ private struct OpenOpener: ShortLinkOpener {
 
   init(to address: SocketAddress) { base = SimulatedShortLinkOpener(to: address) }
 
-  func open(on loop: EventLoop) throws(SocketError) -> any ByteStream { try base.open(on: loop) }
+  func open(on loop: EventLoop) throws(SocketError) -> any Transport { try base.open(on: loop) }
 }

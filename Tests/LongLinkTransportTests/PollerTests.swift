@@ -33,16 +33,16 @@ import Testing
   func `streams that got little in a long turn are the first in the next`(
     poller: PollerKind, drainsFirst: Bool
   ) throws {
-    final class Reader: StreamHandler {
+    final class Reader: TransportHandler {
       let loop: EventLoop
-      var streams: [any ByteStream] = []
+      var streams: [any Transport] = []
       /// How many of the calls read what there is: there is something in each turn for the others.
       var drained = 0
       var calls: [(token: UInt64, isLittle: Bool)] = []
 
       init(_ loop: EventLoop) { self.loop = loop }
 
-      func streamReady(_ readiness: Readiness, token: UInt64) {
+      func transportReady(_ readiness: Readiness, token: UInt64) {
         calls.append((token, loop.readsLittle()))
         if calls.count <= drained {
           var queue = ByteQueue()
@@ -168,16 +168,16 @@ import Testing
     let (second, secondPeer) = try bench.pair()
     let listener = try bench.listen()
     let successor = Watch()
-    var made: (any ByteStream)?
+    var made: (any Transport)?
     var recycled = false
     let watch = Watch()
     watch.onReady = { _, token in
       guard made == nil else { return }
       let other = token == 1 ? second.stream : first.stream
-      let number = (other as? KernelStream)?.endpoint.descriptor
+      let number = (other as? KernelTransport)?.endpoint.descriptor
       other.close()
       made = try? bench.driver.connect(to: listener.localAddress, options: SocketOptions())
-      recycled = (made as? KernelStream)?.endpoint.descriptor == number
+      recycled = (made as? KernelTransport)?.endpoint.descriptor == number
       made?.attach(successor, token: 3)
       made?.setInterest(.read)
     }

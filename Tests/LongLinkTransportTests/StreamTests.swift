@@ -208,7 +208,7 @@ import Glibc
     }
     let server = try bench.accept(from: listener)
     for stream in [client, server.stream] {
-      let descriptor = try #require(stream as? KernelStream).endpoint.descriptor
+      let descriptor = try #require(stream as? KernelTransport).endpoint.descriptor
       #expect(option(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY) != 0)
       #expect(option(descriptor, SOL_SOCKET, SO_KEEPALIVE) != 0)
       #expect(option(descriptor, SOL_SOCKET, SO_SNDBUF) >= 65536)

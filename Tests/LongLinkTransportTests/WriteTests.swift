@@ -8,11 +8,11 @@ import Testing
 /// Collects what is appended in a turn and writes it at the turn's end.
 private final class Outbox: TurnHandler {
   private let loop: EventLoop
-  private let stream: any ByteStream
+  private let stream: any Transport
   private var pending: [UInt8] = []
   private(set) var turns = 0
 
-  init(_ stream: any ByteStream, on loop: EventLoop) {
+  init(_ stream: any Transport, on loop: EventLoop) {
     self.stream = stream
     self.loop = loop
   }

@@ -7,10 +7,10 @@ import LongLinkTransport
 ///
 /// While it holds, bytes stay where they are, and new connections are neither accepted nor refused.
 /// That is what a partition looks like to both sides.
-final class Relay: StreamHandler {
+final class Relay: TransportHandler {
   private let loop: EventLoop
   private let target: SocketAddress
-  private let listener: any StreamListener
+  private let listener: any TransportListener
   private var pairs: [RelayedPair] = []
   private(set) var isHolding = false
 
@@ -25,7 +25,7 @@ final class Relay: StreamHandler {
 
   var port: UInt16? { listener.localAddress.port }
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
+  func transportReady(_ readiness: Readiness, token: UInt64) {
     do throws(SocketError) {
       while !isHolding, let accepted = try listener.accept() {
         let near = try accepted.adopt(on: loop)
@@ -70,16 +70,16 @@ final class Relay: StreamHandler {
 }
 
 /// One connection through a relay.
-final class RelayedPair: StreamHandler {
+final class RelayedPair: TransportHandler {
   private final class Side {
     /// Nil once it has failed while the relay held.
-    var stream: (any ByteStream)?
+    var stream: (any Transport)?
     /// Bytes from the other side that are not yet written to this one.
     var outgoing = ByteQueue()
     var hasEnded = false
     var isShutDown = false
 
-    init(_ stream: any ByteStream) {
+    init(_ stream: any Transport) {
       self.stream = stream
     }
   }
@@ -93,14 +93,14 @@ final class RelayedPair: StreamHandler {
   /// The maximum number of bytes that wait in each direction.
   private static let room = 65_536
 
-  init(near: any ByteStream, far: any ByteStream, onEnd: @escaping (RelayedPair) -> Void) {
+  init(near: any Transport, far: any Transport, onEnd: @escaping (RelayedPair) -> Void) {
     sides = [Side(near), Side(far)]
     self.onEnd = onEnd
     for (token, side) in sides.enumerated() { side.stream?.attach(self, token: UInt64(token)) }
     updateInterest()
   }
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
+  func transportReady(_ readiness: Readiness, token: UInt64) {
     guard !isOver else { return }
     let index = Int(token)
     guard !isHeld else {

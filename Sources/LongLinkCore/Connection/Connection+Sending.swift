@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The position of a request in the outgoing stream of its connection.
-@usableFromInline package struct StreamPosition: Equatable, Sendable {
+@usableFromInline package struct OutputPosition: Equatable, Sendable {
   /// The offset in the stream of its first byte; nil while it is queued.
   @usableFromInline package var begin: UInt64?
   /// Its number among the requests that this side began on the connection, from 1; 0 while queued.
   @usableFromInline package var ordinal: UInt64
 
   /// The position of a queued request.
-  @inlinable package static var keptBack: StreamPosition { StreamPosition(begin: nil, ordinal: 0) }
+  @inlinable package static var keptBack: OutputPosition { OutputPosition(begin: nil, ordinal: 0) }
 
   @inlinable package init(begin: UInt64?, ordinal: UInt64) {
     self.begin = begin
@@ -31,7 +31,7 @@ extension Connection {
     stream: StreamTerms? = nil,
     at now: LinkInstant,
     _ body: (inout OutputRawSpan) throws(BodyError) -> Void
-  ) throws(BodyError) -> StreamPosition {
+  ) throws(BodyError) -> OutputPosition {
     precondition(isOpen && owns(serial))
     self.now = max(self.now, now)
     if isShort { beginShort(serial) }
@@ -46,7 +46,7 @@ extension Connection {
       let ordinal = ordinals.next()
       if stream != nil, let slot = streams.slot(of: serial) { streams.setRequestWhole(slot) }
       updateWaterMarks()
-      return StreamPosition(begin: begin, ordinal: ordinal)
+      return OutputPosition(begin: begin, ordinal: ordinal)
     case .queued:
       refill()
       updateWaterMarks()
@@ -91,7 +91,7 @@ extension Connection {
   ///
   /// Returns true if no byte of the request was written.
   package mutating func cancel(
-    _ serial: UInt32, _ placement: StreamPosition, notifying: Bool
+    _ serial: UInt32, _ placement: OutputPosition, notifying: Bool
   ) -> Bool {
     guard isOpen else { return false }
     short?.isGivenUp = true

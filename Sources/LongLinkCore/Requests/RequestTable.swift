@@ -49,14 +49,14 @@
     /// The number of attempts that have failed.
     @usableFromInline package var returns: UInt8 = 0
     /// The request's position in the link's stream.
-    @usableFromInline package var position = StreamPosition.keptBack
+    @usableFromInline package var position = OutputPosition.keptBack
     @usableFromInline var timer = TimingWheel.Handle.none
     /// The driver's part of the request.
     @usableFromInline package var payload: Payload
 
     @inlinable @inline(__always)
     init(
-      number: UInt64, link: UInt32, position: StreamPosition, isTimeTold: Bool,
+      number: UInt64, link: UInt32, position: OutputPosition, isTimeTold: Bool,
       isOrdered: Bool, notifiesCancel: Bool, expires: Bool, payload: consuming Payload
     ) {
       self.number = number
@@ -144,7 +144,7 @@
   @inlinable @inline(__always)
   package mutating func register(
     _ id: RequestID, _ payload: consuming Payload, deadline: LinkInstant?, isOrdered: Bool = false,
-    notifiesCancel: Bool, on link: UInt32 = 0, at position: StreamPosition = .keptBack,
+    notifiesCancel: Bool, on link: UInt32 = 0, at position: OutputPosition = .keptBack,
     isTimeTold: Bool = false, now: LinkInstant
   ) {
     entries.insert(
@@ -237,7 +237,7 @@ extension RequestTable {
 
   /// A link carries a request now.
   package mutating func placed(
-    _ id: RequestID, on link: UInt32, _ position: StreamPosition, isTimeTold: Bool = false
+    _ id: RequestID, on link: UInt32, _ position: OutputPosition, isTimeTold: Bool = false
   ) {
     guard let slot = entries.slot(of: id.serial), entries[slot: slot].number == id.number,
       entries[slot: slot].link == 0
@@ -257,7 +257,7 @@ extension RequestTable {
   ) {
     _ = entries.update(serial) { entry in
       guard entry.link == link else { return }
-      entry.position = StreamPosition(begin: begin, ordinal: ordinal)
+      entry.position = OutputPosition(begin: begin, ordinal: ordinal)
     }
   }
 

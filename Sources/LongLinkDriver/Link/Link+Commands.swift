@@ -35,7 +35,7 @@ extension Link {
     _ serial: UInt32, type: MessageType, metadata: MetadataBlock?, priority: UInt32, count: Int,
     stream: StreamTerms? = nil, at now: LinkInstant,
     _ body: (inout OutputRawSpan) throws(BodyError) -> Void
-  ) throws(BodyError) -> StreamPosition {
+  ) throws(BodyError) -> OutputPosition {
     let placement = try core.request(
       serial, type: type, metadata: metadata, priority: priority, count: count, stream: stream,
       at: now, body)
@@ -45,7 +45,7 @@ extension Link {
 
   /// Withdraws a request and returns true if none of its bytes were written. Otherwise sends the
   /// peer a cancel if `notifying`, or if the rest of the request was withdrawn.
-  func cancel(_ serial: UInt32, _ placement: StreamPosition, notifying: Bool) -> Bool {
+  func cancel(_ serial: UInt32, _ placement: OutputPosition, notifying: Bool) -> Bool {
     let isUnsent = core.cancel(serial, placement, notifying: notifying)
     settleAtEndOfTurn()
     return isUnsent

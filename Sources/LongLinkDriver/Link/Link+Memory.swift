@@ -20,7 +20,7 @@ extension Link {
 
   private func reportMemory(in share: MemoryShare) {
     var held = isAlive ? core.held : HeldMemory(outlived: core.held.outlived)
-    if isTransformed, isAlive { held.open += stream.heldBytes ?? 0 }
+    if isTransformed, isAlive { held.open += transport.heldBytes ?? 0 }
     let more = account.change(
       to: held, at: loop.now, moved: core.counters.bytesReceived &+ core.counters.bytesSent)
     if let more { share.add(more) }
@@ -119,8 +119,8 @@ extension Link {
     reportMemory()
   }
 
-  /// Frees what the stream keeps to be fast.
+  /// Frees what the transport keeps to be fast.
   func releaseTransform() {
-    if isTransformed, isAlive { stream.releaseStorage() }
+    if isTransformed, isAlive { transport.releaseStorage() }
   }
 }

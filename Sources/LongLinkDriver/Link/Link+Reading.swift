@@ -3,7 +3,7 @@
 internal import LongLinkCore
 package import LongLinkTransport
 
-extension Link: StreamHandler {
+extension Link: TransportHandler {
   /// The most bytes of one read, sized to stay in the processor's nearer caches while they are
   /// parsed. Twice or half of it costs 10 % or more with bodies of 64 KiB.
   private static let readSize = 2 * largeFrame
@@ -13,12 +13,12 @@ extension Link: StreamHandler {
   private static let largeFrame = 65_536 + 64
   /// The most bytes of one read in a long turn, and while memory is short.
   private static let littleRead = 4_096
-  /// The largest buffer that a loop keeps for streams with a partial frame.
+  /// The largest buffer that a loop keeps for transports with a partial frame.
   static let largestSpare = 524_288
-  /// Reads of one stream in one turn, so that other streams get their turn.
+  /// Reads of one transport in one turn, so that other transports get their turn.
   private static let readsPerTurn = 4
 
-  package func streamReady(_ readiness: Readiness, token: UInt64) {
+  package func transportReady(_ readiness: Readiness, token: UInt64) {
     guard isConnected || finishConnecting() else { return }
     if readiness.contains(.read), core.peerHasEnded {
       readFailure()
@@ -37,7 +37,7 @@ extension Link: StreamHandler {
   private func finishConnecting() -> Bool {
     guard isAlive else { return false }
     do {
-      guard try stream.finishConnecting() else { return false }
+      guard try transport.finishConnecting() else { return false }
     } catch {
       failed(errno: error.errno)
       deliver()
@@ -50,23 +50,23 @@ extension Link: StreamHandler {
     return isAlive
   }
 
-  /// Ends the connection because its stream has failed: for a reason of its security, or with a
+  /// Ends the connection because its transport has failed: for a reason of its security, or with a
   /// number of the system.
   func failed(errno: Int32) {
-    if let failure = stream.securityFailure {
+    if let failure = transport.securityFailure {
       core.failed(security: failure.code)
     } else {
       core.failed(errno: errno)
     }
   }
 
-  /// Learns why a stream is ready of which nothing is expected: it has failed. That is read even
+  /// Learns why a transport is ready of which nothing is expected: it has failed. That is read even
   /// while reading is suspended, because it would stay ready.
   private func readFailure() {
     guard isAlive else { return }
     do throws(SocketError) {
       _ = try core.input.append(capacity: 1) { (span) throws(SocketError) in
-        try stream.read(into: &span)
+        try transport.read(into: &span)
       }
     } catch {
       failed(errno: error.errno)
@@ -101,7 +101,7 @@ extension Link: StreamHandler {
       do throws(SocketError) {
         let outcome = try core.input.append(capacity: size) {
           (span) throws(SocketError) in
-          try stream.read(into: &span)
+          try transport.read(into: &span)
         }
         isFull = accept(outcome, of: size)
       } catch {
@@ -125,10 +125,10 @@ extension Link: StreamHandler {
       if brake != nil { chargeRead(of: count) }
       return count == size
     case .wouldBlock:
-      if stream.hasReadPart { readPart() }
+      if transport.hasReadPart { readPart() }
       return false
     case .end:
-      core.ended(at: loop.now, isCutOff: stream.isCutOff)
+      core.ended(at: loop.now, isCutOff: transport.isCutOff)
       flush()
       deliver()
       return false

@@ -28,13 +28,14 @@ extension Link {
   package var heartbeatInterval: Int64 { core.agreement.heartbeatInterval }
   /// Whether this server decides about each client.
   package var identifies: Bool { core.settings.identifies }
-  /// How the stream is secured; nil for a plain one.
-  package var security: StreamSecurity? { stream.security }
-  /// How long the peer, or a proxy in its place, asked to wait as the stream broke, in nanoseconds.
-  var retryAfter: Int64? { stream.retryAfter }
-  /// Why the stream could not be secured, or is no longer secure.
+  /// How the transport is secured; nil for a plain one.
+  package var security: ConnectionSecurity? { transport.security }
+  /// How long the peer, or a proxy in its place, asked to wait as the transport broke, in
+  /// nanoseconds.
+  var retryAfter: Int64? { transport.retryAfter }
+  /// Why the transport could not be secured, or is no longer secure.
   package var securityFailure: SecurityFailure? {
-    if let failure = stream.securityFailure { return failure }
+    if let failure = transport.securityFailure { return failure }
     guard case .securityFailed(let code) = core.endReason else { return nil }
     let (peer, side) = role == .client ? ("server", "client") : ("client", "server")
     let text =
@@ -48,7 +49,7 @@ extension Link {
   /// The most time for the handshake, that of the security included.
   private var handshakeLimit: Duration { .nanoseconds(core.settings.handshakeTimeout) }
   /// Whether the peer's system has answered the connect.
-  package var isReached: Bool { isConnected || isAlive && stream.isHandshaking }
+  package var isReached: Bool { isConnected || isAlive && transport.isHandshaking }
   /// The name that the peer gave itself.
   package var peerName: String { core.agreement.name }
 
@@ -59,9 +60,9 @@ extension Link {
 }
 
 extension Link {
-  /// Why the link ends, for people: with the name of a short link's way, what its stream knows, and
-  /// what the peer's goaway said. Call it before the link has ended, except for a failure of its
-  /// security or a timeout.
+  /// Why the link ends, for people: with the name of a short link's way, what its transport knows,
+  /// and what the peer's goaway said. Call it before the link has ended, except for a failure of
+  /// its security or a timeout.
   package func detail(of reason: CloseReason) -> String {
     guard let goaway = peerGoAway else { return ownDetail(of: reason) }
     let code = ResponseCode(wire: goaway.code)
@@ -76,7 +77,7 @@ extension Link {
   }
 
   private func ownDetail(of reason: CloseReason) -> String {
-    if reason.isLateHandshake, endedInHandshake || isAlive && stream.isHandshaking {
+    if reason.isLateHandshake, endedInHandshake || isAlive && transport.isHandshaking {
       return """
         the \(role == .client ? "server" : "client") did not complete the handshake of TLS in time \
         (\(role == .client ? "connectTimeout" : "firstFrameTimeout"): \(handshakeLimit))
@@ -90,7 +91,7 @@ extension Link {
       case .goneAway(let code):
         CloseReason.text(ofGoaway: code, from: role == .client ? "server" : "client")
       case .noResponse, .transport:
-        way == nil ? reason.detail : stream.failureText ?? reason.detail
+        way == nil ? reason.detail : transport.failureText ?? reason.detail
       default: reason.detail
       }
     return way.map { "\($0): \(text)" } ?? text

@@ -4,8 +4,8 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension Link: TurnHandler {
-  /// About the most bytes written to one stream in one turn, so that other streams get their turn
-  /// and more urgent messages are noticed.
+  /// About the most bytes written to one transport in one turn, so that other transports get their
+  /// turn and more urgent messages are noticed.
   private static let writtenPerTurn = 1_048_576
 
   /// Schedules a write of the connection's output at the end of this turn.
@@ -19,7 +19,7 @@ extension Link: TurnHandler {
     }
     guard isConnected else { return }
     guard !awaitsRoom else {
-      // The stream has no room; readiness reports when it has.
+      // The transport has no room; readiness reports when it has.
       if !borrowsQueue { reportMemory() }
       arm()
       return
@@ -74,7 +74,7 @@ extension Link: TurnHandler {
   /// Evaluates a trial of early writing: it helped if the peer has answered without having taken
   /// this thread's processor.
   private func evaluateEarlyWriting() {
-    let isAnswered = isAlive && stream.hasUnreadBytes
+    let isAnswered = isAlive && transport.hasUnreadBytes
     earlyWriting.recordTrial(
       hasHelped: isAnswered && preemptions != nil && preemptions == loop.driver.preemptions)
   }
@@ -106,7 +106,7 @@ extension Link: TurnHandler {
     updateReadInterest()
   }
 
-  /// Writes encoded output; returns true if the rest must wait until the stream is ready again.
+  /// Writes encoded output; returns true if the rest must wait until the transport is ready again.
   private func write() throws(SocketError) -> Bool {
     var isBlocked = false
     var budget = Link.writtenPerTurn
@@ -115,7 +115,7 @@ extension Link: TurnHandler {
       var count = 0
       if !chunk.isEmpty {
         count = try core.outbox.bytes.withBytes(chunk) { (bytes) throws(SocketError) in
-          try stream.write(bytes)
+          try transport.write(bytes)
         }
       }
       core.wrote(count, at: loop.now)

@@ -35,7 +35,7 @@ extension LinkOwner {
   package func linkResumesSending(_ link: Link) {}
 }
 
-/// One connection: moves bytes between a stream and the protocol's core.
+/// One connection: moves bytes between a transport and the protocol's core.
 ///
 /// Everything is called on its loop. The loop drives the link by readiness, timers and the ends of
 /// turns. Owners, requests, handlers and pushes use the commands of `Link+Commands` and the
@@ -61,8 +61,8 @@ package final class Link {
   /// Whether the message that is being delivered to the owner has metadata.
   @safe @exclusivity(unchecked) var hasMetadata = false
   /// Owned by the link, and not used once the link has ended.
-  let stream: any ByteStream
-  /// Whether the stream holds bytes of its own: one that transforms them, or a bridge.
+  let transport: any Transport
+  /// Whether the transport holds bytes of its own: one that transforms them, or a bridge.
   let isTransformed: Bool
   /// What a short link's way is called in errors and logs; nil on a long link.
   package let way: String?
@@ -70,9 +70,9 @@ package final class Link {
   @safe @exclusivity(unchecked) package private(set) var isAlive = true
   @safe @exclusivity(unchecked) var owner: (any LinkOwner)?
   var isConnected: Bool
-  /// Whether the link ended before its stream was secured.
+  /// Whether the link ended before its transport was secured.
   private(set) var endedInHandshake = false
-  /// Whether the stream is watched for read readiness, and for write readiness.
+  /// Whether the transport is watched for read readiness, and for write readiness.
   var awaitsBytes = false
   var awaitsRoom = false
   private var timer: LoopTimer?
@@ -98,7 +98,7 @@ package final class Link {
   package let decoded: DecodedMemory?
   /// Whether reading was held because the peer does not read its responses; frames may wait.
   var isHeld = false
-  /// Whether bytes were left in the stream for lack of memory or time.
+  /// Whether bytes were left in the transport for lack of memory or time.
   var leavesBytes = false
   /// Consecutive turns without a read, to let cancelled handlers return.
   var postponements: UInt8 = 0
@@ -113,7 +113,7 @@ package final class Link {
   static let serialMix = UInt32.random(in: 1...(.max))
 
   package init(
-    id: UInt32, stream: any ByteStream, isConnected: Bool, settings: ConnectionSettings,
+    id: UInt32, transport: any Transport, isConnected: Bool, settings: ConnectionSettings,
     on loop: EventLoop, log: PeerLog,
     label: (key: String, number: UInt64)? = nil, share: MemoryShare? = nil, way: String? = nil,
     peer address: SocketAddress? = nil, group: SocketAddress.Group? = nil,
@@ -121,15 +121,15 @@ package final class Link {
   ) {
     self.id = id
     self.loop = loop
-    self.stream = stream
-    isTransformed = stream.heldBytes != nil
+    self.transport = transport
+    isTransformed = transport.heldBytes != nil
     self.share = share
     decoded = share.map { DecodedMemory(in: $0) }
     self.isConnected = isConnected
     peerLog = log
     self.label = label
     self.way = way
-    peer = address ?? stream.peerAddress
+    peer = address ?? transport.peerAddress
     self.group = group
     brake = readLimits.isUnlimited ? nil : ReadBrake(readLimits, at: loop.driver.now)
     var settings = settings
@@ -161,7 +161,7 @@ package final class Link {
   /// Starts the link; its events go to `owner`.
   package func start(for owner: any LinkOwner) {
     self.owner = owner
-    stream.attach(self, token: UInt64(id))
+    transport.attach(self, token: UInt64(id))
     watch(bytes: isConnected, room: !isConnected)
     if isConnected {
       core.connected(at: loop.now)
@@ -170,7 +170,7 @@ package final class Link {
     arm()
   }
 
-  /// Watches the stream for exactly these kinds of readiness.
+  /// Watches the transport for exactly these kinds of readiness.
   @inline(__always)
   func watch(bytes: Bool, room: Bool) {
     if bytes != awaitsBytes || room != awaitsRoom { setInterest(bytes: bytes, room: room) }
@@ -180,7 +180,7 @@ package final class Link {
     awaitsBytes = bytes
     awaitsRoom = room
     guard isAlive else { return }
-    stream.setInterest((bytes ? Readiness.read : .none).union(room ? .write : .none))
+    transport.setInterest((bytes ? Readiness.read : .none).union(room ? .write : .none))
   }
 }
 
@@ -227,7 +227,7 @@ extension Link {
     case .report(let news):
       report(news)
     case .shutDownWriting:
-      if isAlive { stream.shutDownWriting() }
+      if isAlive { transport.shutDownWriting() }
     case .close(let reason):
       end(reason)
     case nil:
@@ -263,8 +263,8 @@ extension Link {
     timer = nil
     armedFor = .distantFuture
     brake?.stop(on: loop)
-    endedInHandshake = stream.isHandshaking
-    if reason == .heartbeatLost || core.breaksOff { stream.reset() } else { stream.close() }
+    endedInHandshake = transport.isHandshaking
+    if reason == .heartbeatLost || core.breaksOff { transport.reset() } else { transport.close() }
     let owner = owner
     self.owner = nil
     owner?.link(self, endedWith: reason)
@@ -317,6 +317,6 @@ extension Link: TimerHandler {
   }
 
   var unacknowledgedBytes: Int {
-    isConnected && isAlive ? stream.unacknowledgedBytes : 0
+    isConnected && isAlive ? transport.unacknowledgedBytes : 0
   }
 }

@@ -8,7 +8,7 @@ internal import LongLinkTransport
 extension Requests {
   /// What a link has made of a request.
   struct Sent {
-    let position: StreamPosition
+    let position: OutputPosition
     let isTimeTold: Bool
   }
 

@@ -91,9 +91,9 @@ public final class Peer: RequestSender {
   /// Who the peer is, and how its connection is secured.
   private final class Identity: Sendable {
     let principal: Principal?
-    let security: StreamSecurity?
+    let security: ConnectionSecurity?
 
-    init(principal: Principal?, security: StreamSecurity?) {
+    init(principal: Principal?, security: ConnectionSecurity?) {
       self.principal = principal
       self.security = security
     }
@@ -103,10 +103,10 @@ public final class Peer: RequestSender {
   /// authenticates nobody.
   public var principal: Principal? { identity.withLock(of: self) { $0 }?.principal }
   /// How the connection is secured, with the peer's verified certificate; nil if it is plain.
-  public var security: StreamSecurity? { identity.withLock(of: self) { $0 }?.security }
+  public var security: ConnectionSecurity? { identity.withLock(of: self) { $0 }?.security }
 
   /// Records who the peer is; on the loop, before anything that it sends is acted on.
-  package func identified(as principal: Principal?, security: StreamSecurity?) {
+  package func identified(as principal: Principal?, security: ConnectionSecurity?) {
     guard principal != nil || security != nil else { return }
     identity.withLock(of: self) { $0 = Identity(principal: principal, security: security) }
   }

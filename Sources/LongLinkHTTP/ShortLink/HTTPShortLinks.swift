@@ -80,7 +80,7 @@ final class HTTPShortLinks: ShortLinkOpener {
     return String(url[..<start] + url[url.index(after: mark)...])
   }
 
-  func open(on loop: LongLinkTransport.EventLoop) throws(SocketError) -> any ByteStream {
+  func open(on loop: LongLinkTransport.EventLoop) throws(SocketError) -> any Transport {
     let engine = engine.withLock(of: self) { engine in
       if let engine { return engine }
       let made = HTTPEngine(configuration)
@@ -93,10 +93,10 @@ final class HTTPShortLinks: ShortLinkOpener {
     } catch {
       preconditionFailure("the URL was valid when the way was made: \(error)")
     }
-    let bridge = StreamBridge(isConnected: false)
+    let bridge = TransportBridge(isConnected: false)
     let exchange = ShortLinkPost(bridge, engine: engine)
     request.body = .stream { writer in exchange.bodyIsWanted(writer) }
-    let stream = BridgedStream(bridge, carrier: exchange, on: loop)
+    let stream = BridgedTransport(bridge, carrier: exchange, on: loop)
     exchange.start(request)
     return stream
   }

@@ -12,7 +12,7 @@ internal import NIOHTTP1
 ///
 /// It begins to be connected when the head of the request is written. Until then every failure
 /// leaves nothing sent. No bytes are asked for before, and the `POST` is never repeated.
-final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
+final class ShortLinkPost: TransportCarrier, HTTPClientResponseDelegate {
   /// What belongs to the HTTP client's thread.
   private struct State {
     var task: HTTPClient.Task<Void>?
@@ -31,7 +31,7 @@ final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
     var isOver = false
   }
 
-  private let bridge: StreamBridge
+  private let bridge: TransportBridge
   private let engine: HTTPEngine
   private let state: NIOLoopBoundBox<State>
 
@@ -44,7 +44,7 @@ final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
   /// The most bytes that are dropped for that.
   private static let mostDropped = 65_536
 
-  init(_ bridge: StreamBridge, engine: HTTPEngine) {
+  init(_ bridge: TransportBridge, engine: HTTPEngine) {
     self.bridge = bridge
     self.engine = engine
     state = .makeBoxSendingValue(State(), eventLoop: engine.loop)
@@ -193,7 +193,7 @@ final class ShortLinkPost: StreamCarrier, HTTPClientResponseDelegate {
     task.cancel()
   }
 
-  func streamClosed(isReset: Bool) {
+  func transportClosed(isReset: Bool) {
     engine.loop.execute {
       guard !self.state.value.isOver else { return }
       self.state.value.bytesAfterClose = 0

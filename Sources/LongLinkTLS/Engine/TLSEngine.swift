@@ -5,8 +5,8 @@ internal import LongLinkCore
 
 /// One side of one connection: it turns bytes of the application into records, and back.
 ///
-/// It knows no stream. Each call takes what has come from the peer and says how much of it is used;
-/// bytes for the peer are returned by `write`, or wait until they are taken (`moveLate`).
+/// It knows no transport. Each call takes what has come from the peer and says how much of it is
+/// used; bytes for the peer are returned by `write`, or wait until they are taken (`moveLate`).
 @safe struct TLSEngine: ~Copyable {
   /// Nobody else has the pointer.
   private let engine: OpaquePointer

@@ -91,7 +91,7 @@ struct TLSFailure {
       .damaged, "the \(place.peer) asked for new keys many times and did not read the answers")
   }
 
-  /// The end of the stream below before its time.
+  /// The end of the transport below before its time.
   static func cutOff(_ place: Place) -> SecurityFailure {
     SecurityFailure(
       .cutOff,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The limit of closed streams that still end their connections.
+/// The limit of closed transports that still end their connections.
 struct LingerLimit {
   private static let most = 1_024
   private var count = 0

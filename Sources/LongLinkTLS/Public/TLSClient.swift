@@ -7,7 +7,7 @@ internal import LongLinkTransport
 internal import Synchronization
 
 /// Secures the connections of a client.
-final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
+final class TLSClient: ClientSecurityProvider, TLSTransportOwner {
   /// How often files are looked at, in nanoseconds.
   private static let lookInterval: Int64 = 10_000_000_000
 
@@ -43,11 +43,11 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
 
   var verifiesPeers: Bool { configuration.verification == .full }
 
-  func secure(_ stream: any ByteStream, host: String?, on loop: EventLoop) -> any ByteStream {
+  func secure(_ transport: any Transport, host: String?, on loop: EventLoop) -> any Transport {
     lookAtFiles(on: loop)
     let host = configuration.serverName ?? host
     let name = host.flatMap(TLSName.init)
-    let key = "\(name?.text ?? "") \(stream.peerAddress?.port ?? 0)"
+    let key = "\(name?.text ?? "") \(transport.peerAddress?.port ?? 0)"
     let now = loop.driver.unixTime
     let (context, ticket, generation) = state.withLock { state in
       (
@@ -61,7 +61,7 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
     let side = TLSSide(
       isServer: false, name: name?.text, ticketKey: key, generation: generation,
       ticketExpiry: ticket?.expiry ?? .max)
-    let secured = TLSStream(over: stream, engine, side, owner: self, on: loop)
+    let secured = TLSTransport(over: transport, engine, side, owner: self, on: loop)
     if let failure { _ = secured.fail(failure, "secure") }
     return secured
   }
@@ -86,28 +86,29 @@ final class TLSClient: ClientSecurityProvider, TLSStreamOwner {
       """)
   }
 
-  // MARK: Streams
+  // MARK: Transports
 
-  func streamOpened(_ stream: TLSStream) {
-    guard stream.engine?.hasMissedPin == true, case .audited(let report) = configuration.pins?.mode
+  func transportOpened(_ transport: TLSTransport) {
+    guard transport.engine?.hasMissedPin == true,
+      case .audited(let report) = configuration.pins?.mode
     else { return }
     report(
       SecurityFailure(
         .pinMismatch,
         """
-        the chain of the certificate of \(stream.side.name ?? "the server") has none of the \
+        the chain of the certificate of \(transport.side.name ?? "the server") has none of the \
         pinned keys; the connection goes on, because the pins are only audited
-        """, certificate: stream.engine?.peer ?? nil))
+        """, certificate: transport.engine?.peer ?? nil))
   }
 
-  func stream(_ stream: TLSStream, received session: [UInt8]) {
+  func transport(_ transport: TLSTransport, received session: [UInt8]) {
     // A resumed connection shows no chain, so that its pins could not be audited.
-    guard configuration.resumes, stream.engine?.hasMissedPin != true else { return }
-    let expiry = min(stream.engine?.expiry ?? .max, stream.side.ticketExpiry)
+    guard configuration.resumes, transport.engine?.hasMissedPin != true else { return }
+    let expiry = min(transport.engine?.expiry ?? .max, transport.side.ticketExpiry)
     state.withLock { state in
-      guard stream.side.generation == state.generation else { return }
+      guard transport.side.generation == state.generation else { return }
       state.tickets.add(
-        TLSTicketStore.Ticket(session: session, expiry: expiry), for: stream.side.ticketKey)
+        TLSTicketStore.Ticket(session: session, expiry: expiry), for: transport.side.ticketKey)
     }
   }
 

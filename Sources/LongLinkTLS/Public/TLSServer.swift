@@ -132,15 +132,15 @@ public final class TLSServer: Sendable {
   }
 }
 
-extension TLSServer: ServerSecurityProvider, TLSStreamOwner {
+extension TLSServer: ServerSecurityProvider, TLSTransportOwner {
   /// The tickets after a full handshake: a client may race two addresses the next time.
   private static let tickets: CInt = 2
 
-  package func secure(_ stream: any ByteStream, on loop: EventLoop) -> any ByteStream {
+  package func secure(_ transport: any Transport, on loop: EventLoop) -> any Transport {
     let context = state.withLock { $0.context }
     let engine = TLSEngine(context, now: loop.driver.unixTime)
     let side = TLSSide(isServer: true, tickets: keys == nil ? 0 : TLSServer.tickets)
-    return TLSStream(over: stream, engine, side, owner: self, on: loop)
+    return TLSTransport(over: transport, engine, side, owner: self, on: loop)
   }
 
   package var versions: String { plan.allowsOldVersion ? "1.2, 1.3" : "1.3" }
@@ -167,9 +167,9 @@ extension TLSServer: ServerSecurityProvider, TLSStreamOwner {
 
   var verifiesPeers: Bool { plan.clients != CLL_CLIENTS_NONE }
 
-  func streamOpened(_: TLSStream) {}
+  func transportOpened(_: TLSTransport) {}
 
-  func stream(_: TLSStream, received _: [UInt8]) {}
+  func transport(_: TLSTransport, received _: [UInt8]) {}
 
   func mayLinger() -> Bool { lingering.withLock { $0.begin() } }
 

@@ -2,24 +2,24 @@
 
 internal import LongLinkTransport
 
-/// Passes events of the loop and of the stream below on to a stream, which it does not keep.
+/// Passes events of the loop and of the transport below on to a transport, which it does not keep.
 ///
-/// The loop keeps it while the stream below is attached. Without it, the loop would keep a stream
-/// that everybody else has dropped.
-final class TLSRelay: StreamHandler, TurnHandler, TimerHandler {
-  weak var stream: TLSStream?
-  /// The stream, while it is closed and still has to end the stream below.
-  var lingering: TLSStream?
+/// The loop keeps it while the transport below is attached. Without it, the loop would keep a
+/// transport that everybody else has dropped.
+final class TLSRelay: TransportHandler, TurnHandler, TimerHandler {
+  weak var transport: TLSTransport?
+  /// The transport, while it is closed and still has to end the transport below.
+  var lingering: TLSTransport?
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
-    stream?.belowReady(readiness)
+  func transportReady(_ readiness: Readiness, token: UInt64) {
+    transport?.belowReady(readiness)
   }
 
   func turnEnds(token: UInt64) {
-    stream?.turnEnds()
+    transport?.turnEnds()
   }
 
   func timerFired(token: UInt64) {
-    stream?.lingeredTooLong()
+    transport?.lingeredTooLong()
   }
 }

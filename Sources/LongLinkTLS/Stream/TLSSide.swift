@@ -3,21 +3,21 @@
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// What a client or a server wants of one of its streams.
-protocol TLSStreamOwner: AnyObject, Sendable {
+/// What a client or a server wants of one of its transports.
+protocol TLSTransportOwner: AnyObject, Sendable {
   /// The handshake is over.
-  func streamOpened(_ stream: TLSStream)
+  func transportOpened(_ transport: TLSTransport)
   /// A client's server has given a ticket for later connections.
-  func stream(_ stream: TLSStream, received session: [UInt8])
-  /// Whether a closed stream may stay for a while, so that its peer can read its last bytes. Each
-  /// call that returns true is followed by one of `lingeringEnded`.
+  func transport(_ transport: TLSTransport, received session: [UInt8])
+  /// Whether a closed transport may stay for a while, so that its peer can read its last bytes.
+  /// Each call that returns true is followed by one of `lingeringEnded`.
   func mayLinger() -> Bool
   func lingeringEnded()
   /// Whether peers that show a certificate are verified.
   var verifiesPeers: Bool { get }
 }
 
-/// The side of a stream, and the name that it verifies.
+/// The side of a transport, and the name that it verifies.
 struct TLSSide: Sendable {
   let isServer: Bool
   /// The name or address that a client verifies; nil for none.

@@ -38,9 +38,9 @@ final class ClientEngine {
     }
   }
 
-  private func secure(_ stream: any ByteStream, _ address: SocketAddress) -> PeerStream {
+  private func secure(_ stream: any Transport, _ address: SocketAddress) -> PeerStream {
     guard let security else { return PeerStream(stream: stream) }
-    let below = FaultyStream(over: stream, faults, isConnected: false, on: loop)
+    let below = FaultyTransport(over: stream, faults, isConnected: false, on: loop)
     let secured = security.provider.secure(below, host: address.host, on: loop)
     return PeerStream(stream: secured, below: below)
   }
@@ -118,7 +118,7 @@ extension ClientEngine: PeerConnectionOwner {
     }
   }
 
-  func secured(_ connection: PeerConnection, _ security: StreamSecurity) {
+  func secured(_ connection: PeerConnection, _ security: ConnectionSecurity) {
     let number = connection.number
     journal.update { $0.security[number] = security }
   }

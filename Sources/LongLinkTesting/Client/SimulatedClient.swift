@@ -121,7 +121,7 @@ extension SimulatedClient {
   }
 
   /// How the connection is secured; nil without security.
-  public var security: StreamSecurity? { journal.record.security[1] }
+  public var security: ConnectionSecurity? { journal.record.security[1] }
 
   /// Ends this side after the output sent before. Reading continues.
   public func halfClose() {

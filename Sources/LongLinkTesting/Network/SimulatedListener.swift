@@ -5,7 +5,7 @@ internal import LongLinkCore
 internal import Synchronization
 
 /// A listening socket of the simulated network, on its loop.
-final class SimulatedListener: StreamListener {
+final class SimulatedListener: TransportListener {
   let localAddress: SocketAddress
   private let number: Int
   private let driver: SimulatedDriver
@@ -36,7 +36,7 @@ final class SimulatedListener: StreamListener {
     }
   }
 
-  func attach(_ handler: any StreamHandler, token: UInt64) {
+  func attach(_ handler: any TransportHandler, token: UInt64) {
     requireOpen()
     driver.register(.listener(number), handler, token: token)
     isAttached = true
@@ -51,10 +51,11 @@ final class SimulatedListener: StreamListener {
     networkState { [number] in $0.setInterest(interest, of: .listener(number)) }
   }
 
-  func accept() throws(SocketError) -> (any AcceptedStream)? {
+  func accept() throws(SocketError) -> (any AcceptedTransport)? {
     requireOpen()
     guard let link = networkState({ [number] in $0.addresses.accept(number) }) else { return nil }
-    return SimulatedAcceptedStream(EndName(link: link, side: .acceptor), networkState: networkState)
+    return SimulatedAcceptedTransport(
+      EndName(link: link, side: .acceptor), networkState: networkState)
   }
 
   func close() {
@@ -70,7 +71,7 @@ final class SimulatedListener: StreamListener {
 }
 
 /// An accepted end of a link that no loop owns yet.
-final class SimulatedAcceptedStream: AcceptedStream {
+final class SimulatedAcceptedTransport: AcceptedTransport {
   let peerAddress: SocketAddress?
   private let name: EndName
   private let networkState: SharedNetwork
@@ -87,7 +88,7 @@ final class SimulatedAcceptedStream: AcceptedStream {
     networkState { [name] in $0.close(name) }
   }
 
-  func adopt(on loop: EventLoop) throws(SocketError) -> any ByteStream {
+  func adopt(on loop: EventLoop) throws(SocketError) -> any Transport {
     loop.preconditionCurrent()
     guard let driver = loop.driver as? SimulatedDriver, driver.networkState === networkState else {
       preconditionFailure("a stream can only be adopted by a loop of its simulation")
@@ -95,6 +96,6 @@ final class SimulatedAcceptedStream: AcceptedStream {
     let wasAdopted = isAdopted.exchange(true, ordering: .acquiringAndReleasing)
     precondition(!wasAdopted, "an accepted stream was adopted twice")
     networkState { [name] in $0.adopt(name, on: driver.index) }
-    return SimulatedStream(name, driver: driver, loop: loop)
+    return SimulatedTransport(name, driver: driver, loop: loop)
   }
 }

@@ -16,7 +16,7 @@ package struct SimulatedShortLinkOpener: ShortLinkOpener {
     name = "short://\(address)"
   }
 
-  package func open(on loop: EventLoop) throws(SocketError) -> any ByteStream {
+  package func open(on loop: EventLoop) throws(SocketError) -> any Transport {
     try loop.driver.connect(to: address, options: SocketOptions())
   }
 }
@@ -38,18 +38,18 @@ public final class SimulatedGateway: Sendable {
   private let listener: LoopBound<Listener>
   private let loop: EventLoop
 
-  private final class Listener: StreamHandler {
+  private final class Listener: TransportHandler {
     private let server: LongLinkServer
-    private var socket: (any StreamListener)?
+    private var socket: (any TransportListener)?
 
-    init(_ server: LongLinkServer, _ socket: any StreamListener) {
+    init(_ server: LongLinkServer, _ socket: any TransportListener) {
       self.server = server
       self.socket = socket
       socket.attach(self, token: 0)
       socket.setInterest(.read)
     }
 
-    func streamReady(_ readiness: Readiness, token: UInt64) {
+    func transportReady(_ readiness: Readiness, token: UInt64) {
       while let accepted = (try? socket?.accept()) ?? nil {
         server.accept(short: AcceptedShortLink(accepted))
       }
@@ -88,18 +88,18 @@ public final class SimulatedGateway: Sendable {
 }
 
 /// An accepted connection, whose stream reports its failure as those of short links do.
-private final class AcceptedShortLink: AcceptedStream {
-  private let base: any AcceptedStream
+private final class AcceptedShortLink: AcceptedTransport {
+  private let base: any AcceptedTransport
 
-  init(_ base: any AcceptedStream) {
+  init(_ base: any AcceptedTransport) {
     self.base = base
   }
 
   var peerAddress: SocketAddress? { base.peerAddress }
 
-  func adopt(on loop: EventLoop) throws(SocketError) -> any ByteStream {
+  func adopt(on loop: EventLoop) throws(SocketError) -> any Transport {
     let stream = try base.adopt(on: loop)
-    (stream as? SimulatedStream)?.reportFailure()
+    (stream as? SimulatedTransport)?.reportFailure()
     return stream
   }
 }

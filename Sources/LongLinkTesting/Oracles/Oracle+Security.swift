@@ -21,7 +21,7 @@ extension Oracle {
     ServerSecurity(WatchedServerSecurity(provider: security.provider, report: report))
   }
 
-  private var report: WatchedStream.Report {
+  private var report: WatchedTransport.Report {
     { [weak box] bytes in box?.value.withLock { $0.observed(bytes) } }
   }
 }

@@ -9,7 +9,7 @@ protocol PeerConnectionOwner: AnyObject {
   func connected(_ connection: PeerConnection, _ error: SocketError?)
   func received(_ reading: FrameReader.Reading, on connection: PeerConnection)
   /// The connection's security has been set up. Called once, before anything is received.
-  func secured(_ connection: PeerConnection, _ security: StreamSecurity)
+  func secured(_ connection: PeerConnection, _ security: ConnectionSecurity)
   /// In a dialect, bytes arrived that are not a valid frame.
   func received(_ violation: Violation, on connection: PeerConnection)
   /// The connection has ended. Called once. If only the peer has ended its side, writing continues.
@@ -18,12 +18,12 @@ protocol PeerConnectionOwner: AnyObject {
 
 /// A stream of a scripted peer, and what is below its security, if it has any.
 struct PeerStream {
-  let stream: any ByteStream
-  var below: FaultyStream?
+  let stream: any Transport
+  var below: FaultyTransport?
 }
 
 /// One connection of a scripted peer, which receives frames and sends any bytes. On its loop.
-final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
+final class PeerConnection: TransportHandler, TimerHandler, TurnHandler {
   /// A step of the output, performed in order.
   enum Output {
     case bytes([UInt8])
@@ -47,9 +47,9 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
   private var incoming = ByteQueue()
   private(set) var isOpen = true
   private let loop: EventLoop
-  private let stream: any ByteStream
+  private let stream: any Transport
   /// What is below the security, if there is any.
-  private let below: FaultyStream?
+  private let below: FaultyTransport?
   private var hasToldSecurity = false
   private weak var owner: (any PeerConnectionOwner)?
   private var isConnecting: Bool
@@ -137,7 +137,7 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
 
   // MARK: Events
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
+  func transportReady(_ readiness: Readiness, token: UInt64) {
     if isConnecting { return finishConnecting() }
     noteSecurity()
     if readiness.contains(.write) {
@@ -286,7 +286,7 @@ final class PeerConnection: StreamHandler, TimerHandler, TurnHandler {
 
   private func finish(
     _ reason: ConnectionEnding.Reason,
-    _ end: (any ByteStream) -> Void
+    _ end: (any Transport) -> Void
   ) {
     guard isOpen else { return }
     isOpen = false

@@ -95,7 +95,7 @@ public struct PeerRecord: Sendable {
   /// The violations of a dialect in received bytes, which dropped a packet or ended a connection.
   public internal(set) var violations: [Violation] = []
   /// How connections are secured, by their numbers, once they are.
-  public internal(set) var security: [Int: StreamSecurity] = [:]
+  public internal(set) var security: [Int: ConnectionSecurity] = [:]
   /// The connections that ended.
   public internal(set) var endings: [ConnectionEnding] = []
   /// The number of connections so far.

@@ -26,7 +26,7 @@ final class ReplaceableSecurity: ServerSecurityProvider {
     for move in movers { move() }
   }
 
-  func secure(_ stream: any ByteStream, on loop: EventLoop) -> any ByteStream {
+  func secure(_ stream: any Transport, on loop: EventLoop) -> any Transport {
     state.withLock { $0.provider }.secure(stream, on: loop)
   }
 

@@ -6,13 +6,13 @@ internal import LongLinkTransport
 internal import Synchronization
 
 /// The part of a simulated server that lives on its loop: it listens, and follows the script.
-final class ServerEngine: StreamHandler {
+final class ServerEngine: TransportHandler {
   let loop: EventLoop
   let journal: Journal
   private let script: Box<Mutex<ServerScript>>
   private let dialect: Dialect
   private let security: ServerSecurity?
-  private let listener: any StreamListener
+  private let listener: any TransportListener
   private(set) var connections: [Int: PeerConnection] = [:]
   private var connectionsMade = 0
   private var isReading = true
@@ -65,10 +65,10 @@ final class ServerEngine: StreamHandler {
     security?.provider.serverStarted(ObjectIdentifier(self), on: loop, { _, _, _ in }, replaced: {})
   }
 
-  private func secure(_ stream: any ByteStream) -> PeerStream {
+  private func secure(_ stream: any Transport) -> PeerStream {
     guard let security else { return PeerStream(stream: stream) }
     let faults = script.value.withLock { $0.securityFaults }
-    let below = FaultyStream(over: stream, faults, isConnected: true, on: loop)
+    let below = FaultyTransport(over: stream, faults, isConnected: true, on: loop)
     return PeerStream(stream: security.provider.secure(below, on: loop), below: below)
   }
 
@@ -79,7 +79,7 @@ final class ServerEngine: StreamHandler {
     connections.keys.sorted().compactMap { connections[$0] }
   }
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
+  func transportReady(_ readiness: Readiness, token: UInt64) {
     do throws(SocketError) {
       while let accepted = try listener.accept() {
         let stream = secure(try accepted.adopt(on: loop))
@@ -209,7 +209,7 @@ extension ServerEngine: PeerConnectionOwner {
     resume(after: frame, on: connection.number)
   }
 
-  func secured(_ connection: PeerConnection, _ security: StreamSecurity) {
+  func secured(_ connection: PeerConnection, _ security: ConnectionSecurity) {
     let number = connection.number
     journal.update { $0.security[number] = security }
   }

@@ -17,7 +17,7 @@ extension SimulatedServer {
   }
 
   /// How connections are secured, by their numbers, once they are.
-  public var security: [Int: StreamSecurity] { record.security }
+  public var security: [Int: ConnectionSecurity] { record.security }
 }
 
 extension ServerAction {

@@ -29,7 +29,7 @@ final class SimulatedDriver: LoopDriver {
   private let isCut = Atomic(false)
 
   private struct Registration {
-    var handler: any StreamHandler
+    var handler: any TransportHandler
     var token: UInt64
   }
 
@@ -80,7 +80,7 @@ final class SimulatedDriver: LoopDriver {
       // An earlier handler may have closed this socket or cleared its interest.
       let readiness = networkState { $0.deliverable(name) }
       guard !readiness.isEmpty, let registration = registrations[name] else { continue }
-      registration.handler.streamReady(readiness, token: registration.token)
+      registration.handler.transportReady(readiness, token: registration.token)
       // Readiness is level-triggered.
       networkState { $0.mark(name) }
     }
@@ -100,14 +100,14 @@ final class SimulatedDriver: LoopDriver {
   func connect(
     to address: SocketAddress,
     options: SocketOptions
-  ) throws(SocketError) -> any ByteStream {
+  ) throws(SocketError) -> any Transport {
     do throws(Errno) {
       guard !isClosed else { throw Errno(ESHUTDOWN) }
       guard !isCutOff else { throw Errno(ENETDOWN) }
       let link = try networkState { (networkState) throws(Errno) in
         try networkState.connect(from: index, to: address, userTimeout: options.userTimeout)
       }
-      return SimulatedStream(EndName(link: link, side: .initiator), driver: self, loop: loop)
+      return SimulatedTransport(EndName(link: link, side: .initiator), driver: self, loop: loop)
     } catch {
       throw SocketError(operation: "connect", errno: error.code, address: address)
     }
@@ -116,7 +116,7 @@ final class SimulatedDriver: LoopDriver {
   func listen(
     on address: SocketAddress,
     options: SocketOptions
-  ) throws(SocketError) -> any StreamListener {
+  ) throws(SocketError) -> any TransportListener {
     do throws(Errno) {
       guard !isClosed else { throw Errno(ESHUTDOWN) }
       guard !isCutOff else { throw Errno(ENETDOWN) }
@@ -152,7 +152,7 @@ final class SimulatedDriver: LoopDriver {
     registrations = [:]
   }
 
-  func register(_ name: SocketName, _ handler: any StreamHandler, token: UInt64) {
+  func register(_ name: SocketName, _ handler: any TransportHandler, token: UInt64) {
     registrations[name] = Registration(handler: handler, token: token)
   }
 

@@ -22,7 +22,7 @@ package struct ProxyHeader: Equatable, Sendable {
     case textHeader = "the header has the text form of version 1; send version 2"
     case version = "the header has another version than 2"
     case command = "the header's command is neither LOCAL nor PROXY"
-    case family = "the header's address family is unknown, or not of a stream"
+    case family = "the header's address family is unknown, or not of a transport"
     case tooLong = "the header has more than 536 bytes"
     case tooShort = "the header is shorter than its addresses"
   }
@@ -71,7 +71,7 @@ package struct ProxyHeader: Equatable, Sendable {
       guard bytes[12] & 0xF <= 1 else { throw .command }
     }
     if bytes.count > 13 {
-      // Unspecified, or IPv4, IPv6 or Unix, each of a stream.
+      // Unspecified, or IPv4, IPv6 or Unix, each of a transport.
       guard [0x00, 0x11, 0x21, 0x31].contains(bytes[13]) || isLocal else { throw .family }
     }
     guard bytes.count == ProxyHeader.fixed else { return }

@@ -23,7 +23,7 @@ final class KernelDriver: LoopDriver {
   private let resolver: Resolver
   @safe @exclusivity(unchecked) private var registrations = SlotTable<Registration>()
   private var random = SystemRandomNumberGenerator()
-  /// The stream to begin with next time. Pollers report descriptors in a constant order, and the
+  /// The transport to begin with next time. Pollers report descriptors in a constant order, and the
   /// last ones get little time in a long turn.
   private var firstStream: PollKey?
   private(set) var isClosed = false
@@ -31,7 +31,7 @@ final class KernelDriver: LoopDriver {
   /// A descriptor's handler and interest.
   private struct Registration {
     let descriptor: CInt
-    var handler: any StreamHandler
+    var handler: any TransportHandler
     var token: UInt64
     var interest: Readiness
   }
@@ -70,11 +70,11 @@ final class KernelDriver: LoopDriver {
         if firstStream == nil, loop.hasReadLittle { firstStream = event.key }
         index = index + 1 < count ? index + 1 : 0
       }
-      // An earlier handler may have closed this stream or changed its interest.
+      // An earlier handler may have closed this transport or changed its interest.
       guard let registration = registrations[event.key.rawValue] else { continue }
       let readiness = event.readiness.intersection(registration.interest)
       guard !readiness.isEmpty else { continue }
-      registration.handler.streamReady(readiness, token: registration.token)
+      registration.handler.transportReady(readiness, token: registration.token)
     }
   }
 
@@ -133,7 +133,7 @@ final class KernelDriver: LoopDriver {
 
   func withdrawLookUps(of owner: LookUpOwner) { resolver.withdraw(owner) }
 
-  /// Releases everything but the waker. Open streams close themselves when they are released.
+  /// Releases everything but the waker. Open transports close themselves when they are released.
   func close() {
     guard !isClosed else { return }
     isClosed = true
@@ -148,7 +148,7 @@ final class KernelDriver: LoopDriver {
 
 extension KernelDriver {
   /// Registers a handler for a descriptor and returns the registration's key.
-  func register(_ descriptor: CInt, _ handler: any StreamHandler, token: UInt64) -> PollKey {
+  func register(_ descriptor: CInt, _ handler: any TransportHandler, token: UInt64) -> PollKey {
     let registration = Registration(
       descriptor: descriptor,
       handler: handler,
@@ -159,7 +159,7 @@ extension KernelDriver {
   }
 
   /// Replaces the handler and token of a registration.
-  func replace(_ key: PollKey, _ handler: any StreamHandler, token: UInt64) {
+  func replace(_ key: PollKey, _ handler: any TransportHandler, token: UInt64) {
     registrations[key.rawValue]?.handler = handler
     registrations[key.rawValue]?.token = token
   }
@@ -167,7 +167,7 @@ extension KernelDriver {
   /// Changes the interest, with a system call if it differs from before.
   ///
   /// If the poller fails, the handler is still notified of readiness in the next turn, so that it
-  /// finds the failure, which the stream keeps.
+  /// finds the failure, which the transport keeps.
   func setInterest(_ key: PollKey, _ interest: Readiness) throws(Errno) {
     guard let registration = registrations[key.rawValue] else { return }
     let former = registration.interest
@@ -202,7 +202,7 @@ extension KernelDriver {
 
   private func deliver(_ readiness: Readiness, to key: PollKey) {
     guard let registration = registrations[key.rawValue] else { return }
-    registration.handler.streamReady(readiness, token: registration.token)
+    registration.handler.transportReady(readiness, token: registration.token)
   }
 }
 
@@ -212,13 +212,13 @@ extension KernelDriver {
   func connect(
     to address: SocketAddress,
     options: SocketOptions
-  ) throws(SocketError) -> any ByteStream {
+  ) throws(SocketError) -> any Transport {
     do throws(Errno) {
       guard !isClosed else { throw Errno(ESHUTDOWN) }
       let socket = try Socket(address.nativeFamily)
       try socket.configure(options, tcp: address.family != .unix)
       _ = try SystemCall.connect(socket.descriptor, to: address)
-      return KernelStream(socket, loop: loop, driver: self, peer: address)
+      return KernelTransport(socket, loop: loop, driver: self, peer: address)
     } catch {
       throw SocketError(operation: "connect", errno: error.code, address: address)
     }
@@ -227,7 +227,7 @@ extension KernelDriver {
   func listen(
     on address: SocketAddress,
     options: SocketOptions
-  ) throws(SocketError) -> any StreamListener {
+  ) throws(SocketError) -> any TransportListener {
     do throws(Errno) {
       guard !isClosed else { throw Errno(ESHUTDOWN) }
       return try KernelListener(on: address, options: options, loop: loop, driver: self)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The common part of a stream and a listener: a socket, and its registration with a loop's poller.
+/// The common part of a transport and a listener: a socket, and its registration with a loop's
+/// poller.
 final class KernelEndpoint {
   let loop: EventLoop
   let driver: KernelDriver
@@ -32,7 +33,7 @@ final class KernelEndpoint {
     }
   }
 
-  func attach(_ handler: any StreamHandler, token: UInt64) {
+  func attach(_ handler: any TransportHandler, token: UInt64) {
     requireOpen()
     if let key {
       driver.replace(key, handler, token: token)
@@ -67,7 +68,7 @@ final class KernelEndpoint {
 
   @inline(__always)
   func requireOpen() {
-    precondition(descriptor >= 0, "a stream or listener was used after it was closed")
+    precondition(descriptor >= 0, "a transport or listener was used after it was closed")
   }
 
   /// Traps if the endpoint is closed, and throws if the poller could not watch the socket.

@@ -9,7 +9,7 @@ internal import Musl
 #endif
 
 /// A listening socket of one loop.
-final class KernelListener: StreamListener {
+final class KernelListener: TransportListener {
   let localAddress: SocketAddress
   private let endpoint: KernelEndpoint
   private let options: SocketOptions
@@ -77,7 +77,7 @@ final class KernelListener: StreamListener {
     }
   }
 
-  func attach(_ handler: any StreamHandler, token: UInt64) {
+  func attach(_ handler: any TransportHandler, token: UInt64) {
     endpoint.attach(handler, token: token)
   }
 
@@ -85,7 +85,7 @@ final class KernelListener: StreamListener {
     endpoint.setInterest(interest)
   }
 
-  func accept() throws(SocketError) -> (any AcceptedStream)? {
+  func accept() throws(SocketError) -> (any AcceptedTransport)? {
     do throws(Errno) {
       try endpoint.requireUsable()
       return try acceptNext()
@@ -96,17 +96,17 @@ final class KernelListener: StreamListener {
     }
   }
 
-  private func acceptNext() throws(Errno) -> (any AcceptedStream)? {
+  private func acceptNext() throws(Errno) -> (any AcceptedTransport)? {
     while true {
       endpoint.driver.systemCalls.accepts += 1
       do throws(Errno) {
         guard let (accepted, peer) = try SystemCall.accept(endpoint.descriptor) else { return nil }
-        let stream = Socket(owning: accepted)
+        let transport = Socket(owning: accepted)
         #if !os(Linux)
-        try stream.configure(options, tcp: localAddress.family != .unix)
+        try transport.configure(options, tcp: localAddress.family != .unix)
         #endif
         // A client's Unix-domain socket usually has no path.
-        return KernelAcceptedStream(stream, peer: peer?.path == "" ? nil : peer)
+        return KernelAcceptedTransport(transport, peer: peer?.path == "" ? nil : peer)
       } catch {
         // These errors are about a connection that ended while it waited (accept(2)).
         switch error.code {

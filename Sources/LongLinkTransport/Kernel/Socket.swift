@@ -42,7 +42,7 @@ struct Socket: ~Copyable {
   /// The number of unsent bytes that the kernel accepts (tcp(7), `TCP_NOTSENT_LOWAT`).
   private static let notSentLowWater: CInt = 131_072
 
-  /// Sets the options of every stream: no delay for small writes, keep-alive, a limit on unsent
+  /// Sets the options of every transport: no delay for small writes, keep-alive, a limit on unsent
   /// bytes in the kernel, and the given options. `tcp` is false for a Unix-domain socket.
   borrowing func configure(_ options: SocketOptions, tcp: Bool) throws(Errno) {
     if let size = options.sendBuffer {

@@ -4,9 +4,9 @@
 package struct SystemCallCounts: Equatable, Sendable {
   /// `epoll_wait` or `poll`.
   package var waits: UInt64 = 0
-  /// `recv` on streams.
+  /// `recv` on transports.
   package var reads: UInt64 = 0
-  /// `send` on streams.
+  /// `send` on transports.
   package var writes: UInt64 = 0
   /// Changes of interest: `epoll_ctl`, or no system call with `poll`.
   package var controls: UInt64 = 0

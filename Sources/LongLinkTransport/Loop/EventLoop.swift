@@ -37,9 +37,9 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private var hasSkippedWait = false
   /// The number of turns left to skip spinning, and the next back-off.
   private var lingering = (pause: 0, penalty: 0)
-  /// The number of streams that were read in this turn.
+  /// The number of transports that were read in this turn.
   private var streamsRead = 0
-  /// Whether the last stream should be read only a little, because the turn is long.
+  /// Whether the last transport should be read only a little, because the turn is long.
   private(set) var hasReadLittle = false
   /// Whether jobs that waited in the last turn are left, because the turn was long.
   package private(set) var leavesJobs = false
@@ -49,11 +49,12 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   var isStopped = false
   /// Whether the loop's thread should end.
   var isStopping = false
-  /// A read buffer that the streams of this loop share, so that idle ones need no memory.
+  /// A read buffer that the transports of this loop share, so that idle ones need no memory.
   @safe @exclusivity(unchecked) private var readQueue = ByteQueue()
-  /// A buffer that streams which transform their bytes share, for what they read and write below.
+  /// A buffer that transports which transform their bytes share, for what they read and write
+  /// below.
   private var transformQueue = ByteQueue()
-  /// An empty queue whose memory the next stream with an incomplete frame can take.
+  /// An empty queue whose memory the next transport with an incomplete frame can take.
   @safe @exclusivity(unchecked) package var spareQueue = ByteQueue()
 
   /// The work that other threads submit.
@@ -161,16 +162,16 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   }
 
   /// Exchanges the shared buffer of transforms for an empty queue, or back. It is lent within one
-  /// call of a stream, and returned empty.
+  /// call of a transport, and returned empty.
   package func swapTransformQueue(with queue: inout ByteQueue) {
     swap(&queue, &transformQueue)
   }
 
-  /// Counts a stream that is about to be read. Returns whether it should be read only a little,
-  /// because this turn is already long and other streams wait.
+  /// Counts a transport that is about to be read. Returns whether it should be read only a little,
+  /// because this turn is already long and other transports wait.
   package func readsLittle() -> Bool {
     streamsRead &+= 1
-    // Reading the clock has a cost, and after a single stream no other one has waited.
+    // Reading the clock has a cost, and after a single transport no other one has waited.
     guard streamsRead > 1, let busySince = stallWatch.busySince else { return false }
     hasReadLittle = driver.now - busySince > EventLoop.longTurn
     return hasReadLittle
@@ -186,7 +187,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 // MARK: - The turn
 
 extension EventLoop {
-  /// The duration of a turn in nanoseconds above which streams are read only a little each. The
+  /// The duration of a turn in nanoseconds above which transports are read only a little each. The
   /// jobs of one turn end after about as long, but not before 16 have run.
   private static let longTurn: Int64 = 10_000_000
   /// The most jobs that one turn runs, so that sockets get their turn too.

@@ -21,13 +21,13 @@ package protocol LoopDriver: AnyObject {
   func letOthersRun() -> Bool
   /// The number of involuntary context switches of the calling thread; nil if not known.
   var preemptions: Int? { get }
-  /// Starts to connect. The stream becomes ready for writing when the connect has completed, and
+  /// Starts to connect. The transport becomes ready for writing when the connect has completed, and
   /// `finishConnecting` then returns the result.
   func connect(to address: SocketAddress, options: SocketOptions) throws(SocketError)
-    -> any ByteStream
+    -> any Transport
   /// Binds and listens.
   func listen(on address: SocketAddress, options: SocketOptions) throws(SocketError)
-    -> any StreamListener
+    -> any TransportListener
   /// Looks a name up without blocking the loop. `completion` runs once on the loop, unless the loop
   /// is shut down or the look-up withdrawn first. Literal addresses need no look-up.
   ///

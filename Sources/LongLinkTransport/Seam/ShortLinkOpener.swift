@@ -2,11 +2,11 @@
 
 /// Where a client's short links come from: HTTP, or a simulated network.
 ///
-/// A short link is a stream of bytes that carries one exchange. The client writes, calls
+/// A short link is a transport of bytes that carries one exchange. The client writes, calls
 /// `shutDownWriting` after its last byte, reads to the `end`, and closes. It calls `reset` instead
 /// where it gives the exchange up, at any time: that has to reach the server as a failure.
 ///
-/// Of the stream:
+/// Of the transport:
 /// - `finishConnecting` returns true, or throws, once; it throws only while no byte was written. So
 ///   its failure proves that the request did not leave. What fails later fails `read` or `write`.
 /// - `write` takes bytes only if they may leave: those it has returned count as sent.
@@ -19,5 +19,5 @@ package protocol ShortLinkOpener: Sendable {
   /// Whether nobody on the path can read the bytes: they are encrypted, or stay on this machine.
   var isConfidential: Bool { get }
   /// Begins to open a short link, on the loop that will own it.
-  func open(on loop: EventLoop) throws(SocketError) -> any ByteStream
+  func open(on loop: EventLoop) throws(SocketError) -> any Transport
 }

@@ -2,8 +2,8 @@
 
 public import LongLinkCore
 
-/// How a stream is secured, and who the peer has proved to be.
-public struct StreamSecurity: Hashable, Sendable {
+/// How a transport is secured, and who the peer has proved to be.
+public struct ConnectionSecurity: Hashable, Sendable {
   /// The protocol's version, such as `TLSv1.3`.
   public let version: String
   /// The cipher's name, such as `TLS_AES_128_GCM_SHA256`.
@@ -48,17 +48,17 @@ public struct ServerSecurity: Sendable {
   }
 }
 
-/// Makes secured streams of a client's plain ones. It may be used from any thread.
+/// Makes secured transports of a client's plain ones. It may be used from any thread.
 package protocol ClientSecurityProvider: Sendable {
-  /// Returns a stream that secures the bytes of a connecting one. `host` is the name or address
+  /// Returns a transport that secures the bytes of a connecting one. `host` is the name or address
   /// that was dialled, nil for a Unix socket.
-  func secure(_ stream: any ByteStream, host: String?, on loop: EventLoop) -> any ByteStream
+  func secure(_ transport: any Transport, host: String?, on loop: EventLoop) -> any Transport
 }
 
-/// Makes secured streams of a server's plain ones. It may be used from any thread.
+/// Makes secured transports of a server's plain ones. It may be used from any thread.
 package protocol ServerSecurityProvider: Sendable {
-  /// Returns a stream that secures the bytes of an accepted one.
-  func secure(_ stream: any ByteStream, on loop: EventLoop) -> any ByteStream
+  /// Returns a transport that secures the bytes of an accepted one.
+  func secure(_ transport: any Transport, on loop: EventLoop) -> any Transport
   /// The versions that clients can use, for the log: `1.3`, for instance.
   var versions: String { get }
   /// A server that uses it is about to listen. `replaced` is to be called, on any thread, when

@@ -108,7 +108,7 @@ struct RequestTableModel: ~Copyable {
 
   private mutating func carry(_ id: RequestID, on link: UInt32) {
     let isWhole = dice.below(3) != 0
-    table.placed(id, on: link, isWhole ? StreamPosition(begin: 1, ordinal: 1) : .keptBack)
+    table.placed(id, on: link, isWhole ? OutputPosition(begin: 1, ordinal: 1) : .keptBack)
     known[id.number]!.link = link
     known[id.number]!.isWhole = isWhole
   }

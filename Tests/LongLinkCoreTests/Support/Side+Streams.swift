@@ -9,7 +9,7 @@ extension Side {
   func stream(
     _ serial: UInt32, credit: UInt32? = nil, largest: Int? = nil, items: Bool = false,
     priority: UInt32 = 0, _ body: [UInt8] = []
-  ) -> StreamPosition {
+  ) -> OutputPosition {
     // It has no text that could not be encoded.
     let metadata = try! Metadata(priority: priority, credit: credit, items: items).encodedBytes()
     let terms = StreamTerms(

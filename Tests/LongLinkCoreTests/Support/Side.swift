@@ -59,7 +59,7 @@ final class Side {
   var echoes = false
   /// The requests of this side that somebody waits for.
   var awaited: Set<UInt32> = []
-  var placements: [UInt32: StreamPosition] = [:]
+  var placements: [UInt32: OutputPosition] = [:]
   /// The application takes each item as it comes; without it, `take` does.
   var takesItems = false
   /// The costs of the items that the application has not taken, by serial.
@@ -246,7 +246,7 @@ final class Side {
     case .resumeSending: events.append(.resumeSending)
     case .observed(.heartbeatAnswered(let silence)): events.append(.heartbeatAnswered(silence))
     case .request(.began(let serial, let begin, let ordinal)):
-      placements[serial] = StreamPosition(begin: begin, ordinal: ordinal)
+      placements[serial] = OutputPosition(begin: begin, ordinal: ordinal)
       events.append(.began(serial, ordinal: ordinal))
     case .request(.finished(let serial)): events.append(.finished(serial))
     case .stream(.itemSent, let serial):
@@ -323,7 +323,7 @@ extension Side {
   func request(
     _ serial: UInt32, type: UInt32 = 1, metadata: [UInt8]? = nil, priority: UInt32 = 0,
     stream: StreamTerms? = nil, _ body: [UInt8] = []
-  ) -> StreamPosition {
+  ) -> OutputPosition {
     awaited.insert(serial)
     // Bytes are encoded without fail.
     let placement = try! connection.request(

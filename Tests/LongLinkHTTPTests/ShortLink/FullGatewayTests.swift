@@ -169,7 +169,7 @@ extension HTTPTests {
     {
       try await HTTPStage.run { stage in
         let frames = try await GatewayAttackTests.frames(of: HTTPStage.echo, isStream: false)
-        let stream = GivenUpStream(frames)
+        let stream = GivenUpTransport(frames)
         stage.server.accept(short: stream)
         await stream.isClosed.until { $0 }
         #expect(stage.begun.value.isEmpty)
@@ -181,10 +181,10 @@ extension HTTPTests {
 }
 
 /// A short link with a whole request, given up before the server has opened it.
-private final class GivenUpStream: AcceptedStream, StreamCarrier {
+private final class GivenUpTransport: AcceptedTransport, TransportCarrier {
   let peerAddress: SocketAddress? = nil
   let isClosed = Watched(false)
-  private let bridge = StreamBridge(isConnected: true)
+  private let bridge = TransportBridge(isConnected: true)
 
   init(_ frames: [UInt8]) {
     // The bytes are copied before the call returns.
@@ -192,14 +192,14 @@ private final class GivenUpStream: AcceptedStream, StreamCarrier {
     bridge.endInput()
   }
 
-  func adopt(on loop: LongLinkTransport.EventLoop) throws(SocketError) -> any ByteStream {
-    BridgedStream(bridge, carrier: self, on: loop, peerAddress: peerAddress)
+  func adopt(on loop: LongLinkTransport.EventLoop) throws(SocketError) -> any Transport {
+    BridgedTransport(bridge, carrier: self, on: loop, peerAddress: peerAddress)
   }
 
   func opened() -> Bool { false }
   func outputWaits() { _ = bridge.takeOutput() }
   func inputHasRoom() {}
-  func streamClosed(isReset: Bool) { isClosed.change { $0 = true } }
+  func transportClosed(isReset: Bool) { isClosed.change { $0 = true } }
 }
 
 /// Counts the lines of a log, by their text.

@@ -6,15 +6,15 @@ import LongLinkCore
 @_spi(Loop) @testable import LongLinkTransport
 
 /// A client's stream whose peer is a raw server, or a server's stream, on a loop of a simulation.
-final class ClientStage: StreamHandler {
+final class ClientStage: TransportHandler {
   /// What answers the client.
   private enum Peer {
     case raw(RawTLS)
-    case server(any ByteStream, MemoryStream)
+    case server(any Transport, MemoryTransport)
   }
 
-  let stream: any ByteStream
-  let below = MemoryStream()
+  let stream: any Transport
+  let below = MemoryTransport()
   private let peer: Peer
 
   init(on loop: EventLoop, _ client: TLSClient, server: RawTLS, host: String = "server.test") {
@@ -24,7 +24,7 @@ final class ClientStage: StreamHandler {
   }
 
   init(on loop: EventLoop, _ client: TLSClient, _ server: TLSServer, host: String = "server.test") {
-    let other = MemoryStream()
+    let other = MemoryTransport()
     let serving = server.secure(other, on: loop)
     peer = .server(serving, other)
     stream = client.secure(below, host: host, on: loop)
@@ -38,12 +38,12 @@ final class ClientStage: StreamHandler {
     stream.setInterest([.read, .write])
   }
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {}
+  func transportReady(_ readiness: Readiness, token: UInt64) {}
 
   /// Moves bytes both ways, once.
   func exchange() {
     below.deliver()
-    (stream as? TLSStream)?.turnEnds()
+    (stream as? TLSTransport)?.turnEnds()
     let sent = below.takeOutput()
     switch peer {
     case .raw(let server):
@@ -53,7 +53,7 @@ final class ClientStage: StreamHandler {
     case .server(let server, let other):
       other.inbox += sent
       other.deliver()
-      (server as? TLSStream)?.turnEnds()
+      (server as? TLSTransport)?.turnEnds()
       below.inbox += other.takeOutput()
     }
   }
@@ -68,7 +68,7 @@ final class ClientStage: StreamHandler {
   /// Reads what has come.
   func read() throws -> [UInt8] { try Self.read(stream) }
 
-  private static func read(_ stream: any ByteStream) throws -> [UInt8] {
+  private static func read(_ stream: any Transport) throws -> [UInt8] {
     var queue = ByteQueue()
     while case .bytes = try queue.append(
       capacity: 4_096, { (span) throws(SocketError) in try stream.read(into: &span) })
@@ -76,7 +76,7 @@ final class ClientStage: StreamHandler {
     return queue.takeAll()
   }
 
-  static func write(_ bytes: [UInt8], to stream: any ByteStream) throws {
+  static func write(_ bytes: [UInt8], to stream: any Transport) throws {
     _ = try unsafe bytes.withUnsafeBytes { try unsafe stream.write(RawSpan(_unsafeBytes: $0)) }
   }
 

@@ -7,11 +7,11 @@ import LongLinkTesting
 @_spi(Loop) @testable import LongLinkTransport
 
 /// A server's stream whose peer is a raw client, on a loop of a simulation.
-final class Stage: StreamHandler {
+final class Stage: TransportHandler {
   let loop: EventLoop
-  let below = MemoryStream()
+  let below = MemoryTransport()
   let client: RawTLS
-  let stream: any ByteStream
+  let stream: any Transport
   private(set) var readiness: [Readiness] = []
   /// What was read, and how it ended.
   private(set) var bytes: [UInt8] = []
@@ -33,7 +33,7 @@ final class Stage: StreamHandler {
     stream.setInterest(.read)
   }
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
+  func transportReady(_ readiness: Readiness, token: UInt64) {
     self.readiness.append(readiness)
     if readsWhenReady, readiness.contains(.read) { readPiece(4_096) }
   }
@@ -54,7 +54,7 @@ final class Stage: StreamHandler {
 
   /// Lets the ends of turns come that were asked for.
   func endTurn() {
-    (stream as? TLSStream)?.turnEnds()
+    (stream as? TLSTransport)?.turnEnds()
   }
 
   /// Moves bytes both ways until the handshake is over, or neither side has any.
@@ -123,14 +123,14 @@ final class Stage: StreamHandler {
 
 /// What became of a stream below, for tests that leave its loop.
 struct LoopBox: Sendable {
-  private let below: LoopBound<MemoryStream>
+  private let below: LoopBound<MemoryTransport>
   private let stream: LoopBound<Weak>
 
   private final class Weak {
-    weak var stream: (any ByteStream)?
+    weak var stream: (any Transport)?
   }
 
-  init(_ below: MemoryStream, _ stream: any ByteStream, on loop: EventLoop) {
+  init(_ below: MemoryTransport, _ stream: any Transport, on loop: EventLoop) {
     self.below = LoopBound(below, on: loop)
     let weak = Weak()
     weak.stream = stream

@@ -28,20 +28,20 @@ final class CuttingOpener: ShortLinkOpener {
     self.cuts = Mutex(cuts)
   }
 
-  func open(on loop: EventLoop) throws(SocketError) -> any ByteStream {
+  func open(on loop: EventLoop) throws(SocketError) -> any Transport {
     let stream = try base.open(on: loop)
     let cut = cuts.withLock { $0.isEmpty ? nil : $0.removeFirst() }
-    return cut.map { CutStream(stream, $0) } ?? stream
+    return cut.map { CutTransport(stream, $0) } ?? stream
   }
 }
 
-private final class CutStream: ByteStream {
-  private let base: any ByteStream
+private final class CutTransport: Transport {
+  private let base: any Transport
   private let cut: CuttingOpener.Cut
   private var written = 0
   private var read = 0
 
-  init(_ base: any ByteStream, _ cut: CuttingOpener.Cut) {
+  init(_ base: any Transport, _ cut: CuttingOpener.Cut) {
     self.base = base
     self.cut = cut
   }
@@ -55,7 +55,7 @@ private final class CutStream: ByteStream {
   var unacknowledgedBytes: Int { base.unacknowledgedBytes }
   var hasUnreadBytes: Bool { base.hasUnreadBytes }
 
-  func attach(_ handler: any StreamHandler, token: UInt64) { base.attach(handler, token: token) }
+  func attach(_ handler: any TransportHandler, token: UInt64) { base.attach(handler, token: token) }
   func setInterest(_ interest: Readiness) { base.setInterest(interest) }
   func finishConnecting() throws(SocketError) -> Bool { try base.finishConnecting() }
 

@@ -10,7 +10,7 @@ import LongLinkTesting
 /// A server's link, whose peer the test plays.
 final class Station: LinkOwner {
   let budget = MemoryBudget(limit: 10_000_000)
-  let stream = PipeStream.pair().0
+  let stream = PipeTransport.pair().0
   let driver: StillDriver
   let link: Link
   private(set) var received = 0
@@ -42,7 +42,7 @@ final class Station: LinkOwner {
       unsafe sharer.link?.recover()
     }
     link = Link(
-      id: 1, stream: stream, isConnected: true, settings: ConnectionSettings(role: .server),
+      id: 1, transport: stream, isConnected: true, settings: ConnectionSettings(role: .server),
       on: loop, log: PeerLog(Logger(label: "memory") { _ in SwiftLogNoOpLogHandler() }),
       share: share)
     unsafe sharer.link = link

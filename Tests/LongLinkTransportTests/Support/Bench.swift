@@ -57,7 +57,7 @@ struct Bench {
 
   func listen(
     on address: SocketAddress = .ipv4(127, 0, 0, 1, port: 0)
-  ) throws -> any StreamListener {
+  ) throws -> any TransportListener {
     try onLoop { try driver.listen(on: address, options: SocketOptions()) }
   }
 
@@ -78,13 +78,13 @@ struct Bench {
     return (client, server)
   }
 
-  func accept(from listener: any StreamListener) throws -> End {
+  func accept(from listener: any TransportListener) throws -> End {
     let watch = Watch()
     onLoop {
       listener.attach(watch, token: 0)
       listener.setInterest(.read)
     }
-    var accepted: (any AcceptedStream)?
+    var accepted: (any AcceptedTransport)?
     try turn("accepted") {
       onLoop { accepted = try? listener.accept() }
       return accepted != nil
@@ -95,7 +95,7 @@ struct Bench {
 }
 
 /// Counts how often it was told of readiness.
-final class Watch: StreamHandler {
+final class Watch: TransportHandler {
   private(set) var calls: [Call] = []
   var onReady: ((Readiness, UInt64) -> Void)?
 
@@ -104,21 +104,21 @@ final class Watch: StreamHandler {
     var token: UInt64
   }
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
+  func transportReady(_ readiness: Readiness, token: UInt64) {
     calls.append(Call(readiness: readiness, token: token))
     onReady?(readiness, token)
   }
 }
 
 /// One end of a connection, which keeps what it has read.
-final class End: StreamHandler {
-  let stream: any ByteStream
+final class End: TransportHandler {
+  let stream: any Transport
   private let bench: Bench
   private(set) var received: [UInt8] = []
   private(set) var hasEnded = false
   private(set) var failure: SocketError?
 
-  init(_ stream: any ByteStream, bench: Bench) {
+  init(_ stream: any Transport, bench: Bench) {
     self.stream = stream
     self.bench = bench
   }
@@ -131,7 +131,7 @@ final class End: StreamHandler {
     }
   }
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
+  func transportReady(_ readiness: Readiness, token: UInt64) {
     do throws(SocketError) {
       let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 1)
       defer { unsafe memory.deallocate() }

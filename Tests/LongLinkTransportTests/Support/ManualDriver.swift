@@ -33,14 +33,14 @@ final class ManualDriver: LoopDriver {
   func connect(
     to address: SocketAddress,
     options: SocketOptions
-  ) throws(SocketError) -> any ByteStream {
+  ) throws(SocketError) -> any Transport {
     throw SocketError(operation: "connect", errno: 0, address: address)
   }
 
   func listen(
     on address: SocketAddress,
     options: SocketOptions
-  ) throws(SocketError) -> any StreamListener {
+  ) throws(SocketError) -> any TransportListener {
     throw SocketError(operation: "listen", errno: 0, address: address)
   }
 

@@ -2,7 +2,7 @@
 
 package import LongLinkCore
 
-/// The operations that a stream is ready for.
+/// The operations that a transport is ready for.
 package struct Readiness: OptionSet, Hashable, Sendable {
   package let rawValue: UInt8
 
@@ -10,7 +10,7 @@ package struct Readiness: OptionSet, Hashable, Sendable {
     self.rawValue = rawValue
   }
 
-  /// Bytes, an end of stream, an error or, on a listener, a connection is available.
+  /// Bytes, an end of transport, an error or, on a listener, a connection is available.
   package static let read = Readiness(rawValue: 1)
   /// Bytes can be written without waiting, or a connect has completed.
   package static let write = Readiness(rawValue: 2)
@@ -33,12 +33,12 @@ extension Readiness {
   }
 }
 
-/// An observer that is notified on its loop when a stream or listener is ready.
+/// An observer that is notified on its loop when a transport or listener is ready.
 ///
 /// The loop keeps a strong reference to the handler from `attach` until `close`.
-package protocol StreamHandler: AnyObject {
-  /// `token` is the value passed to `attach`; it distinguishes a stream from its successor.
-  func streamReady(_ readiness: Readiness, token: UInt64)
+package protocol TransportHandler: AnyObject {
+  /// `token` is the value passed to `attach`; it distinguishes a transport from its successor.
+  func transportReady(_ readiness: Readiness, token: UInt64)
 }
 
 /// The result of a read.
@@ -51,22 +51,22 @@ package enum ReadOutcome: Equatable, Sendable {
   case end
 }
 
-/// A connected, or connecting, stream of bytes; used only on the loop it was made on.
+/// A connected, or connecting, transport of bytes; used only on the loop it was made on.
 ///
 /// Readiness is level-triggered: it is delivered in each turn while it lasts and is of interest.
-/// Dropping the last reference closes the stream. After `close` or `reset` no readiness is
+/// Dropping the last reference closes the transport. After `close` or `reset` no readiness is
 /// delivered, and every other call is a programming error.
-package protocol ByteStream: AnyObject {
+package protocol Transport: AnyObject {
   /// The address of this side, once connected.
   var localAddress: SocketAddress? { get }
   /// The address of the peer, or the one being connected to.
   var peerAddress: SocketAddress? { get }
 
   /// Starts the delivery of readiness. A second call replaces the handler and the token.
-  func attach(_ handler: any StreamHandler, token: UInt64)
+  func attach(_ handler: any TransportHandler, token: UInt64)
   /// Sets which readiness is delivered. Setting the same interest again has no effect.
   func setInterest(_ interest: Readiness)
-  /// Call it after write readiness on a connecting stream: returns true once it is connected.
+  /// Call it after write readiness on a connecting transport: returns true once it is connected.
   ///
   /// Throws the reason if the connect has failed.
   func finishConnecting() throws(SocketError) -> Bool
@@ -74,37 +74,38 @@ package protocol ByteStream: AnyObject {
   func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome
   /// Writes a prefix of `bytes` in one system call and returns its length; 0 if it would block.
   func write(_ bytes: RawSpan) throws(SocketError) -> Int
-  /// What the stream knows of its failure or end that an error number cannot say, for people, such
-  /// as a status of HTTP; nil for nothing.
+  /// What the transport knows of its failure or end that an error number cannot say, for people,
+  /// such as a status of HTTP; nil for nothing.
   var failureText: String? { get }
   /// How long the peer, or what answered in its place, asked this side to wait before the next
   /// attempt, in nanoseconds; nil if it did not.
   var retryAfter: Int64? { get }
-  /// Who the peer is and how the stream is secured; nil before that is known, and for a plain
-  /// stream.
-  var security: StreamSecurity? { get }
-  /// Why the stream could not be secured, or is no longer secure; nil for any other failure. It is
-  /// kept after `close`.
+  /// Who the peer is and how the transport is secured; nil before that is known, and for a plain
+  /// transport.
+  var security: ConnectionSecurity? { get }
+  /// Why the transport could not be secured, or is no longer secure; nil for any other failure. It
+  /// is kept after `close`.
   var securityFailure: SecurityFailure? { get }
-  /// Whether the stream below is connected, and the handshake of the security is not complete.
-  /// Never of a plain stream.
+  /// Whether the transport below is connected, and the handshake of the security is not complete.
+  /// Never of a plain transport.
   var isHandshaking: Bool { get }
   /// Whether an `end` was read that the peer did not protect, so that anyone on the path can have
-  /// caused it. False for a plain stream.
+  /// caused it. False for a plain transport.
   var isCutOff: Bool { get }
-  /// Whether the last read, which would block, has taken bytes of the stream below that are not yet
-  /// enough for one of its own. Never of a plain stream.
+  /// Whether the last read, which would block, has taken bytes of the transport below that are not
+  /// yet enough for one of its own. Never of a plain transport.
   var hasReadPart: Bool { get }
-  /// The bytes that the stream holds in memory, for its transform or the carrier of a bridge; nil
-  /// for a stream that has neither.
+  /// The bytes that the transport holds in memory, for its transform or the carrier of a bridge;
+  /// nil for a transport that has neither.
   var heldBytes: Int? { get }
-  /// Frees what the stream's transform keeps to be fast: the stream idles, or memory is short.
+  /// Frees what the transport's transform keeps to be fast: the transport idles, or memory is
+  /// short.
   func releaseStorage()
   /// The number of written bytes that the peer's system has not acknowledged; 0 if not known.
   var unacknowledgedBytes: Int { get }
   /// Whether a read would find bytes; false if not known.
   var hasUnreadBytes: Bool { get }
-  /// Sends the end of stream after the written bytes. Reading continues.
+  /// Sends the end of transport after the written bytes. Reading continues.
   func shutDownWriting()
   /// Closes; the kernel still delivers the written bytes, if the peer accepts them.
   func close()
@@ -112,10 +113,10 @@ package protocol ByteStream: AnyObject {
   func reset()
 }
 
-extension ByteStream {
+extension Transport {
   package var failureText: String? { nil }
   package var retryAfter: Int64? { nil }
-  package var security: StreamSecurity? { nil }
+  package var security: ConnectionSecurity? { nil }
   package var securityFailure: SecurityFailure? { nil }
   package var isHandshaking: Bool { false }
   package var isCutOff: Bool { false }

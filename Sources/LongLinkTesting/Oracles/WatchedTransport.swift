@@ -21,10 +21,10 @@ struct PlainBytes {
 }
 
 /// A secured stream of a simulation whose plain bytes an oracle hears of.
-final class WatchedStream: ByteStream {
+final class WatchedTransport: Transport {
   typealias Report = @Sendable (PlainBytes) -> Void
 
-  private let secured: any ByteStream
+  private let secured: any Transport
   private let name: EndName
   private let machine: Int
   private let networkState: SharedNetwork
@@ -32,16 +32,16 @@ final class WatchedStream: ByteStream {
 
   /// Watches a stream that secures `stream`, if that is in a simulation.
   static func watch(
-    _ stream: any ByteStream, _ report: @escaping Report,
-    _ secure: (any ByteStream) -> any ByteStream
-  ) -> any ByteStream {
-    guard let end = stream as? SimulatedStream else { return secure(stream) }
-    let watched = WatchedStream(secure(stream), end, report)
+    _ stream: any Transport, _ report: @escaping Report,
+    _ secure: (any Transport) -> any Transport
+  ) -> any Transport {
+    guard let end = stream as? SimulatedTransport else { return secure(stream) }
+    let watched = WatchedTransport(secure(stream), end, report)
     watched.tell(.secured)
     return watched
   }
 
-  private init(_ secured: any ByteStream, _ end: SimulatedStream, _ report: @escaping Report) {
+  private init(_ secured: any Transport, _ end: SimulatedTransport, _ report: @escaping Report) {
     self.secured = secured
     self.report = report
     name = end.name
@@ -75,7 +75,7 @@ final class WatchedStream: ByteStream {
   var peerAddress: SocketAddress? { secured.peerAddress }
   var failureText: String? { secured.failureText }
   var retryAfter: Int64? { secured.retryAfter }
-  var security: StreamSecurity? { secured.security }
+  var security: ConnectionSecurity? { secured.security }
   var securityFailure: SecurityFailure? { secured.securityFailure }
   var isHandshaking: Bool { secured.isHandshaking }
   var isCutOff: Bool { secured.isCutOff }
@@ -84,7 +84,7 @@ final class WatchedStream: ByteStream {
   var unacknowledgedBytes: Int { secured.unacknowledgedBytes }
   var hasUnreadBytes: Bool { secured.hasUnreadBytes }
 
-  func attach(_ handler: any StreamHandler, token: UInt64) {
+  func attach(_ handler: any TransportHandler, token: UInt64) {
     secured.attach(handler, token: token)
   }
 
@@ -104,20 +104,20 @@ final class WatchedStream: ByteStream {
 /// A client's security whose streams are watched.
 struct WatchedClientSecurity: ClientSecurityProvider {
   let provider: any ClientSecurityProvider
-  let report: WatchedStream.Report
+  let report: WatchedTransport.Report
 
-  func secure(_ stream: any ByteStream, host: String?, on loop: EventLoop) -> any ByteStream {
-    WatchedStream.watch(stream, report) { provider.secure($0, host: host, on: loop) }
+  func secure(_ stream: any Transport, host: String?, on loop: EventLoop) -> any Transport {
+    WatchedTransport.watch(stream, report) { provider.secure($0, host: host, on: loop) }
   }
 }
 
 /// A server's security whose streams are watched.
 struct WatchedServerSecurity: ServerSecurityProvider {
   let provider: any ServerSecurityProvider
-  let report: WatchedStream.Report
+  let report: WatchedTransport.Report
 
-  func secure(_ stream: any ByteStream, on loop: EventLoop) -> any ByteStream {
-    WatchedStream.watch(stream, report) { provider.secure($0, on: loop) }
+  func secure(_ stream: any Transport, on loop: EventLoop) -> any Transport {
+    WatchedTransport.watch(stream, report) { provider.secure($0, on: loop) }
   }
 
   func serverStarted(

@@ -3,24 +3,25 @@
 package import LongLinkCore
 internal import Synchronization
 
-/// What moves the bytes of a `BridgedStream`, on threads of its own: an HTTP library, for example.
+/// What moves the bytes of a `BridgedTransport`, on threads of its own: an HTTP library, for
+/// example.
 ///
-/// The stream's loop calls these functions. They must not block, and do their work elsewhere.
-package protocol StreamCarrier: AnyObject, Sendable {
-  /// Output waits, or has ended. Called once until the next `StreamBridge.takeOutput`.
+/// The transport's loop calls these functions. They must not block, and do their work elsewhere.
+package protocol TransportCarrier: AnyObject, Sendable {
+  /// Output waits, or has ended. Called once until the next `TransportBridge.takeOutput`.
   func outputWaits()
-  /// There is room again, after `StreamBridge.deliver` returned false.
+  /// There is room again, after `TransportBridge.deliver` returned false.
   func inputHasRoom()
-  /// The loop has closed the stream, and reads no more. What it wrote before is still to be sent,
-  /// unless it was a reset. This is the last call.
-  func streamClosed(isReset: Bool)
+  /// The loop has closed the transport, and reads no more. What it wrote before is still to be
+  /// sent, unless it was a reset. This is the last call.
+  func transportClosed(isReset: Bool)
 }
 
-/// The side of a `BridgedStream` that other threads use: it takes the bytes that come, and gives
+/// The side of a `BridgedTransport` that other threads use: it takes the bytes that come, and gives
 /// those that are to be sent.
 ///
 /// About `capacity` bytes wait in each direction, and as many again may be on their way.
-package final class StreamBridge: Sendable {
+package final class TransportBridge: Sendable {
   struct State: Sendable {
     var isConnected: Bool
     var input: [UInt8] = []
@@ -53,7 +54,7 @@ package final class StreamBridge: Sendable {
 
   let state: Mutex<State>
 
-  /// Makes a bridge without a stream; see `BridgedStream.init`.
+  /// Makes a bridge without a transport; see `BridgedTransport.init`.
   package init(isConnected: Bool) {
     state = Mutex(State(isConnected: isConnected))
   }
@@ -61,10 +62,10 @@ package final class StreamBridge: Sendable {
   /// Whether nothing waits to be sent.
   package var hasNoOutput: Bool { state.withLock(of: self) { $0.output.isEmpty } }
 
-  /// Whether the loop has closed the stream.
+  /// Whether the loop has closed the transport.
   package var isClosed: Bool { state.withLock(of: self) { $0.isClosed } }
 
-  /// Lets the stream write. Has no effect after a failure.
+  /// Lets the transport write. Has no effect after a failure.
   package func connected() {
     change { state in
       guard !state.isConnected, state.failure == nil else { return false }
@@ -74,13 +75,13 @@ package final class StreamBridge: Sendable {
   }
 
   /// Adds bytes for the loop to read. Returns false if the carrier should read no more until
-  /// `inputHasRoom`. Bytes for a closed stream are dropped.
+  /// `inputHasRoom`. Bytes for a closed transport are dropped.
   package func deliver(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var hasRoom = true
     change { state in
       guard !state.isClosed, state.failure == nil, !state.hasInputEnded else { return false }
       unsafe state.input.append(contentsOf: bytes)
-      state.isCarrierPaused = state.input.count >= StreamBridge.capacity
+      state.isCarrierPaused = state.input.count >= TransportBridge.capacity
       hasRoom = !state.isCarrierPaused
       return true
     }
@@ -96,7 +97,7 @@ package final class StreamBridge: Sendable {
     }
   }
 
-  /// Breaks the stream: reading throws `error` after the delivered bytes, and writing at once.
+  /// Breaks the transport: reading throws `error` after the delivered bytes, and writing at once.
   /// The first failure counts. `text` says more of it than an error number can, for people,
   /// `retryAfter` is the wait that the peer asked for, in nanoseconds, and `security` is set if the
   /// carrier's own security has failed.
@@ -116,7 +117,7 @@ package final class StreamBridge: Sendable {
   }
 
   /// Takes the bytes that wait to be sent. `hasEnded` is true if they are the last, in good order;
-  /// it stays false if the stream is closed before it has shut down writing.
+  /// it stays false if the transport is closed before it has shut down writing.
   package func takeOutput() -> (bytes: [UInt8], hasEnded: Bool) {
     var taken: (bytes: [UInt8], hasEnded: Bool) = ([], false)
     change { state in

@@ -12,7 +12,7 @@ internal import Musl
 #endif
 
 /// One end of a link, as a stream of bytes on its loop.
-final class SimulatedStream: ByteStream {
+final class SimulatedTransport: Transport {
   let name: EndName
   private let driver: SimulatedDriver
   let networkState: SharedNetwork
@@ -47,7 +47,7 @@ final class SimulatedStream: ByteStream {
     }
   }
 
-  func attach(_ handler: any StreamHandler, token: UInt64) {
+  func attach(_ handler: any TransportHandler, token: UInt64) {
     requireOpen()
     driver.register(.end(name), handler, token: token)
     isAttached = true

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A connected, or connecting, socket of one loop.
-final class KernelStream: ByteStream {
+final class KernelTransport: Transport {
   let endpoint: KernelEndpoint
   let peerAddress: SocketAddress?
   private var local: SocketAddress?
@@ -23,7 +23,7 @@ final class KernelStream: ByteStream {
     return local
   }
 
-  func attach(_ handler: any StreamHandler, token: UInt64) {
+  func attach(_ handler: any TransportHandler, token: UInt64) {
     endpoint.attach(handler, token: token)
   }
 

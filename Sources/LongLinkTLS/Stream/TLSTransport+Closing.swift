@@ -3,11 +3,11 @@
 internal import LongLinkCore
 internal import LongLinkTransport
 
-extension TLSStream {
-  /// How long a closed stream waits for the stream below to take its last bytes.
+extension TLSTransport {
+  /// How long a closed transport waits for the transport below to take its last bytes.
   private static let longestFlush: Int64 = 5_000_000_000
-  /// How long, and for how many bytes, a stream that failed reads on: so that its alert arrives, or
-  /// to find the peer's.
+  /// How long, and for how many bytes, a transport that failed reads on: so that its alert arrives,
+  /// or to find the peer's.
   private static let longestDiscard: Int64 = 2_000_000_000
   static let mostDiscarded = 1_048_576
 
@@ -42,14 +42,14 @@ extension TLSStream {
     }
   }
 
-  /// Drops what is of no use to a closed stream.
+  /// Drops what is of no use to a closed transport.
   private func release() {
     dropHandler()
     input = ByteQueue()
     engine = nil
   }
 
-  private func end(_ close: (any ByteStream) -> Void) {
+  private func end(_ close: (any Transport) -> Void) {
     release()
     output = ByteQueue()
     phase = .closed
@@ -60,7 +60,7 @@ extension TLSStream {
     relay.lingering = nil
   }
 
-  /// A closed stream can go on: it writes its last bytes, and then reads until the peer ends.
+  /// A closed transport can go on: it writes its last bytes, and then reads until the peer ends.
   func linger() {
     if phase == .flushing {
       flushOrFail()

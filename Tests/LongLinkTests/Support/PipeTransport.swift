@@ -5,7 +5,7 @@ import LongLinkCore
 @testable import LongLinkTransport
 
 /// One end of a pipe between two links of one loop, which writes down how it was used.
-final class PipeStream: ByteStream {
+final class PipeTransport: Transport {
   /// What each write took.
   private(set) var writes: [Int] = []
   /// The most that a write takes.
@@ -14,14 +14,14 @@ final class PipeStream: ByteStream {
   var failure: Int32?
   /// Said in place of the truth.
   var hasUnreadBytes = false
-  private weak var other: PipeStream?
-  private weak var handler: (any StreamHandler)?
+  private weak var other: PipeTransport?
+  private weak var handler: (any TransportHandler)?
   private var token: UInt64 = 0
   private var inbox: [UInt8] = []
   private(set) var interest = Readiness.none
 
-  static func pair() -> (PipeStream, PipeStream) {
-    let (one, other) = (PipeStream(), PipeStream())
+  static func pair() -> (PipeTransport, PipeTransport) {
+    let (one, other) = (PipeTransport(), PipeTransport())
     one.other = other
     other.other = one
     return (one, other)
@@ -35,17 +35,17 @@ final class PipeStream: ByteStream {
   /// Hands over what the other end has written; false where that is nothing.
   func deliver() -> Bool {
     guard !inbox.isEmpty else { return false }
-    handler?.streamReady(.read, token: token)
+    handler?.transportReady(.read, token: token)
     return true
   }
 
   /// Tells that there is room to write again.
-  func offerRoom() { handler?.streamReady(.write, token: token) }
+  func offerRoom() { handler?.transportReady(.write, token: token) }
 
   /// Tells of these bytes once, as if the other end had written them.
   func offer(_ bytes: [UInt8]) {
     inbox += bytes
-    handler?.streamReady(.read, token: token)
+    handler?.transportReady(.read, token: token)
   }
 
   /// Has these bytes read, as if the other end had written them.
@@ -63,7 +63,7 @@ final class PipeStream: ByteStream {
   var peerAddress: SocketAddress? { nil }
   var unacknowledgedBytes: Int { 0 }
 
-  func attach(_ handler: any StreamHandler, token: UInt64) {
+  func attach(_ handler: any TransportHandler, token: UInt64) {
     self.handler = handler
     self.token = token
   }
@@ -115,13 +115,13 @@ final class StillDriver: LoopDriver {
 
   func connect(
     to address: SocketAddress, options: SocketOptions
-  ) throws(SocketError) -> any ByteStream {
+  ) throws(SocketError) -> any Transport {
     throw SocketError(operation: "connect", errno: 0, address: address)
   }
 
   func listen(
     on address: SocketAddress, options: SocketOptions
-  ) throws(SocketError) -> any StreamListener {
+  ) throws(SocketError) -> any TransportListener {
     throw SocketError(operation: "listen", errno: 0, address: address)
   }
 

@@ -11,17 +11,17 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// A stream on a loop whose bytes a `StreamCarrier` moves.
+/// A transport on a loop whose bytes a `TransportCarrier` moves.
 ///
 /// The carrier calls the loop at most once per turn, however many pieces it delivers. A failure is
 /// reported as read readiness once even where none is of interest.
-package final class BridgedStream: ByteStream, TurnHandler {
+package final class BridgedTransport: Transport, TurnHandler {
   private let loop: EventLoop
-  private let bridge: StreamBridge
-  private let carrier: any StreamCarrier
+  private let bridge: TransportBridge
+  private let carrier: any TransportCarrier
   package let localAddress: SocketAddress?
   package let peerAddress: SocketAddress?
-  private var handler: (any StreamHandler)?
+  private var handler: (any TransportHandler)?
   private var token: UInt64 = 0
   private var interest: Readiness = .none
   private var isOpen = true
@@ -33,9 +33,10 @@ package final class BridgedStream: ByteStream, TurnHandler {
   private var input: [UInt8] = []
   private var inputRead = 0
 
-  /// Makes the stream of `bridge`, on its loop. The carrier is kept until the stream is closed.
+  /// Makes the transport of `bridge`, on its loop. The carrier is kept until the transport is
+  /// closed.
   package init(
-    _ bridge: StreamBridge, carrier: any StreamCarrier, on loop: EventLoop,
+    _ bridge: TransportBridge, carrier: any TransportCarrier, on loop: EventLoop,
     localAddress: SocketAddress? = nil, peerAddress: SocketAddress? = nil
   ) {
     loop.preconditionCurrent()
@@ -44,29 +45,29 @@ package final class BridgedStream: ByteStream, TurnHandler {
     self.carrier = carrier
     self.localAddress = localAddress
     self.peerAddress = peerAddress
-    let reference = LoopBound(Reference(stream: self), on: loop)
+    let reference = LoopBound(Reference(transport: self), on: loop)
     bridge.state.withLock(of: bridge) { state in
-      state.wake = { reference.loop.execute { reference.value.stream?.woken() } }
+      state.wake = { reference.loop.execute { reference.value.transport?.woken() } }
     }
   }
 
   deinit {
     guard isOpen else { return }
-    BridgedStream.close(bridge, carrier, isReset: false)
+    BridgedTransport.close(bridge, carrier, isReset: false)
   }
 
-  /// Keeps the bridge from retaining the stream.
+  /// Keeps the bridge from retaining the transport.
   private final class Reference {
-    weak let stream: BridgedStream?
+    weak let transport: BridgedTransport?
 
-    init(stream: BridgedStream) {
-      self.stream = stream
+    init(transport: BridgedTransport) {
+      self.transport = transport
     }
   }
 
   // MARK: Readiness
 
-  package func attach(_ handler: any StreamHandler, token: UInt64) {
+  package func attach(_ handler: any TransportHandler, token: UInt64) {
     requireOpen()
     self.handler = handler
     self.token = token
@@ -80,14 +81,14 @@ package final class BridgedStream: ByteStream, TurnHandler {
     deliverAtTurnEnd()
   }
 
-  /// What the stream is ready for, of what is of interest.
+  /// What the transport is ready for, of what is of interest.
   private var readiness: Readiness {
     let hasInput = inputRead < input.count
     let (ready, isBroken) = bridge.state.withLock(of: bridge) { state in
       let isBroken = state.failure != nil
       let reads =
         state.isConnected && (hasInput || !state.input.isEmpty || state.hasInputEnded) || isBroken
-      let writes = state.isConnected && state.output.count < StreamBridge.capacity || isBroken
+      let writes = state.isConnected && state.output.count < TransportBridge.capacity || isBroken
       return ((reads ? Readiness.read : .none).union(writes ? .write : .none), isBroken)
     }
     let wanted = ready.intersection(interest)
@@ -106,7 +107,7 @@ package final class BridgedStream: ByteStream, TurnHandler {
     guard readiness != .none else { return }
     // Of use only where nothing is of interest: otherwise it is reported until it is read.
     hasToldFailure = interest == .none
-    handler.streamReady(readiness, token: token)
+    handler.transportReady(readiness, token: token)
     deliverAtTurnEnd()
   }
 
@@ -172,7 +173,7 @@ package final class BridgedStream: ByteStream, TurnHandler {
       guard !state.hasOutputEnded else {
         return .failure(SocketError(operation: "write", errno: EPIPE, address: nil))
       }
-      let count = min(bytes.byteCount, StreamBridge.capacity - state.output.count)
+      let count = min(bytes.byteCount, TransportBridge.capacity - state.output.count)
       state.isOutputFull = count < bytes.byteCount
       guard count > 0 else { return .success((0, false)) }
       unsafe bytes.extracting(0..<count).withUnsafeBytes {
@@ -237,11 +238,11 @@ package final class BridgedStream: ByteStream, TurnHandler {
     isOpen = false
     handler = nil
     (input, inputRead) = ([], 0)
-    BridgedStream.close(bridge, carrier, isReset: isReset)
+    BridgedTransport.close(bridge, carrier, isReset: isReset)
   }
 
   private static func close(
-    _ bridge: StreamBridge, _ carrier: any StreamCarrier, isReset: Bool
+    _ bridge: TransportBridge, _ carrier: any TransportCarrier, isReset: Bool
   ) {
     bridge.state.withLock(of: bridge) { state in
       state.isClosed = true
@@ -249,10 +250,10 @@ package final class BridgedStream: ByteStream, TurnHandler {
       state.input = []
       if isReset { state.dropOutput() }
     }
-    carrier.streamClosed(isReset: isReset)
+    carrier.transportClosed(isReset: isReset)
   }
 
   private func requireOpen() {
-    precondition(isOpen, "a closed stream was used")
+    precondition(isOpen, "a closed transport was used")
   }
 }

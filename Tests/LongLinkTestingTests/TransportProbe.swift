@@ -5,8 +5,8 @@ import LongLinkTesting
 import LongLinkTransport
 
 /// A stream with a handler that notes what it is told, for tests on the stream's loop.
-final class StreamProbe: StreamHandler {
-  let stream: any ByteStream
+final class TransportProbe: TransportHandler {
+  let stream: any Transport
   /// What was told since the last look.
   private(set) var readiness: [Readiness] = []
   /// Read as soon as something is there.
@@ -16,13 +16,13 @@ final class StreamProbe: StreamHandler {
   private(set) var hasEnded = false
   private(set) var failure: CInt?
 
-  init(_ stream: any ByteStream, interest: Readiness = [.read]) {
+  init(_ stream: any Transport, interest: Readiness = [.read]) {
     self.stream = stream
     stream.attach(self, token: 1)
     stream.setInterest(interest)
   }
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
+  func transportReady(_ readiness: Readiness, token: UInt64) {
     self.readiness.append(readiness)
     guard readsAlong else {
       // It would be told again for ever.
@@ -65,10 +65,10 @@ final class StreamProbe: StreamHandler {
 }
 
 /// A listener with a handler that accepts, for tests on its loop.
-final class ListenerProbe: StreamHandler {
-  let listener: any StreamListener
+final class ListenerProbe: TransportHandler {
+  let listener: any TransportListener
   private let loop: EventLoop
-  private(set) var accepted: [StreamProbe] = []
+  private(set) var accepted: [TransportProbe] = []
 
   init(_ address: SocketAddress, on loop: EventLoop, backlog: Int32 = 16) throws {
     self.loop = loop
@@ -81,16 +81,16 @@ final class ListenerProbe: StreamHandler {
 
   var address: SocketAddress { listener.localAddress }
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
+  func transportReady(_ readiness: Readiness, token: UInt64) {
     guard let stream = try? listener.accept()?.adopt(on: loop) else { return }
-    accepted.append(StreamProbe(stream))
+    accepted.append(TransportProbe(stream))
   }
 }
 
 /// Two ends of one link on the main loop of a simulation.
 struct ProbePair {
-  let client: StreamProbe
-  let server: StreamProbe
+  let client: TransportProbe
+  let server: TransportProbe
   let listener: ListenerProbe
 }
 
@@ -101,7 +101,7 @@ extension Simulation {
   func connectedPair(options: SocketOptions = SocketOptions()) async throws -> ProbePair {
     let listener = try ListenerProbe(Self.freePort, on: mainLoop)
     let stream = try mainLoop.driver.connect(to: listener.address, options: options)
-    let client = StreamProbe(stream, interest: .write)
+    let client = TransportProbe(stream, interest: .write)
     try await sleep(for: .milliseconds(50))
     _ = try stream.finishConnecting()
     client.forgetReadiness()

@@ -11,7 +11,7 @@ internal import Musl
 #endif
 
 /// An accepted socket that no loop owns yet.
-final class KernelAcceptedStream: AcceptedStream {
+final class KernelAcceptedTransport: AcceptedTransport {
   let peerAddress: SocketAddress?
   private let socket: Mutex<Socket?>
 
@@ -20,17 +20,17 @@ final class KernelAcceptedStream: AcceptedStream {
     self.socket = Mutex(consume socket)
   }
 
-  func adopt(on loop: EventLoop) throws(SocketError) -> any ByteStream {
+  func adopt(on loop: EventLoop) throws(SocketError) -> any Transport {
     loop.preconditionCurrent()
     guard let driver = loop.driver as? KernelDriver else {
-      preconditionFailure("a loop over the kernel is needed for a stream of the kernel")
+      preconditionFailure("a loop over the kernel is needed for a transport of the kernel")
     }
     guard let socket = socket.withLock({ $0.take() }) else {
-      preconditionFailure("an accepted stream was adopted twice")
+      preconditionFailure("an accepted transport was adopted twice")
     }
     guard !driver.isClosed else {
       throw SocketError(operation: "accept", errno: ESHUTDOWN, address: peerAddress)
     }
-    return KernelStream(socket, loop: loop, driver: driver, peer: peerAddress)
+    return KernelTransport(socket, loop: loop, driver: driver, peer: peerAddress)
   }
 }

@@ -7,7 +7,7 @@ import Testing
 @_spi(Loop) @testable import LongLinkTransport
 
 /// A carrier that counts what it is told.
-private final class Carrier: StreamCarrier {
+private final class Carrier: TransportCarrier {
   struct Told: Equatable, Sendable {
     var outputs = 0
     var rooms = 0
@@ -20,26 +20,26 @@ private final class Carrier: StreamCarrier {
 
   func outputWaits() { state.withLock { $0.outputs += 1 } }
   func inputHasRoom() { state.withLock { $0.rooms += 1 } }
-  func streamClosed(isReset: Bool) { state.withLock { $0.closings.append(isReset) } }
+  func transportClosed(isReset: Bool) { state.withLock { $0.closings.append(isReset) } }
 }
 
 /// A bridged stream on a loop that the test turns.
 private struct Station {
   let bench: Bench
-  let bridge: StreamBridge
+  let bridge: TransportBridge
   let carrier = Carrier()
   let watch = Watch()
-  let stream: BridgedStream
+  let stream: BridgedTransport
 
   init(isConnected: Bool = true) throws {
     let bench = try Bench(.poll)
     self.bench = bench
-    let bridge = StreamBridge(isConnected: isConnected)
+    let bridge = TransportBridge(isConnected: isConnected)
     self.bridge = bridge
     let carrier = carrier
     let watch = watch
     stream = bench.onLoop {
-      let stream = BridgedStream(bridge, carrier: carrier, on: bench.loop)
+      let stream = BridgedTransport(bridge, carrier: carrier, on: bench.loop)
       stream.attach(watch, token: 7)
       return stream
     }
@@ -77,7 +77,7 @@ private struct Station {
   }
 }
 
-@Suite struct BridgedStreamTests {
+@Suite struct BridgedTransportTests {
   @Test func `pieces of one turn are one call, and are read in their order`() throws {
     let station = try Station()
     station.interest(.read)
@@ -109,10 +109,10 @@ private struct Station {
     _ = try station.read(2)
     #expect(try station.read(2) == nil)
     #expect(held() == 0)
-    #expect(try station.write(StreamBridge.capacity) == StreamBridge.capacity)
+    #expect(try station.write(TransportBridge.capacity) == TransportBridge.capacity)
     #expect(held() == 0)
     #expect(try station.write(1) == 0)
-    #expect(held() == StreamBridge.capacity)
+    #expect(held() == TransportBridge.capacity)
     _ = station.bridge.takeOutput()
     #expect(held() == 0)
     station.close()
@@ -188,7 +188,7 @@ private struct Station {
 
   @Test func `what waits is bounded in both directions`() throws {
     let station = try Station()
-    let capacity = StreamBridge.capacity
+    let capacity = TransportBridge.capacity
     #expect(try station.write(2 * capacity) == capacity)
     #expect(try station.write(1) == 0)
     #expect(station.carrier.told.outputs == 1)
@@ -229,8 +229,8 @@ private struct Station {
   @Test func `a stream that is dropped is closed`() throws {
     let bench = try Bench(.poll)
     let carrier = Carrier()
-    let bridge = StreamBridge(isConnected: true)
-    bench.onLoop { _ = BridgedStream(bridge, carrier: carrier, on: bench.loop) }
+    let bridge = TransportBridge(isConnected: true)
+    bench.onLoop { _ = BridgedTransport(bridge, carrier: carrier, on: bench.loop) }
     #expect(carrier.told.closings == [false])
     bridge.fail(SocketError(operation: "read", errno: 104))
     bench.poll()

@@ -4,7 +4,7 @@ import LongLinkCore
 import LongLinkTransport
 
 /// A stream whose other end is the test.
-final class MemoryStream: ByteStream {
+final class MemoryTransport: Transport {
   /// What the other end has sent and was not read.
   var inbox: [UInt8] = []
   var hasEnded = false
@@ -18,7 +18,7 @@ final class MemoryStream: ByteStream {
   private(set) var closings: [String] = []
   private(set) var reads = 0
   private(set) var interest = Readiness.none
-  private weak var handler: (any StreamHandler)?
+  private weak var handler: (any TransportHandler)?
   private var token: UInt64 = 0
 
   var localAddress: SocketAddress? { nil }
@@ -27,7 +27,7 @@ final class MemoryStream: ByteStream {
   var unacknowledgedBytes: Int { outbox.reduce(0) { $0 + $1.count } }
   var hasUnreadBytes: Bool { !inbox.isEmpty }
 
-  func attach(_ handler: any StreamHandler, token: UInt64) {
+  func attach(_ handler: any TransportHandler, token: UInt64) {
     self.handler = handler
     self.token = token
   }
@@ -74,6 +74,6 @@ final class MemoryStream: ByteStream {
     if !inbox.isEmpty || hasEnded { ready = ready.union(.read) }
     if room > 0 { ready = ready.union(.write) }
     ready = ready.intersection(interest)
-    if ready != .none { handler?.streamReady(ready, token: token) }
+    if ready != .none { handler?.transportReady(ready, token: token) }
   }
 }

@@ -14,7 +14,7 @@ import Musl
 #endif
 
 /// What a stream of the simulation does, as the kernel's streams do it.
-@Suite struct SimulatedStreamTests {
+@Suite struct SimulatedTransportTests {
   @Test func `bytes arrive whole after the latency and in order`() async throws {
     let simulation = Simulation()
     simulation.network.conditions.latency = .milliseconds(10) ... .milliseconds(10)
@@ -175,7 +175,7 @@ import Musl
     let simulation = Simulation()
     try await simulation.run {
       let listener = try ListenerProbe(Simulation.freePort, on: simulation.mainLoop)
-      var stream: (any ByteStream)? = try simulation.mainLoop.driver.connect(
+      var stream: (any Transport)? = try simulation.mainLoop.driver.connect(
         to: listener.address,
         options: SocketOptions()
       )

@@ -3,7 +3,7 @@
 internal import LongLinkCore
 internal import LongLinkTransport
 
-extension TLSStream {
+extension TLSTransport {
   /// What each of OpenSSL's two buffers holds; one of them while a record is partly read.
   private static let recordMemory = 17 * 1_024
 
@@ -13,11 +13,11 @@ extension TLSStream {
   var retryAfter: Int64? { below.retryAfter }
   var isHandshaking: Bool { phase == .handshaking }
 
-  /// Made anew at each call, because most streams are asked once at most.
-  var security: StreamSecurity? {
+  /// Made anew at each call, because most transports are asked once at most.
+  var security: ConnectionSecurity? {
     guard phase == .open else { return nil }
     guard let version = engine?.version, let cipher = engine?.cipher else { return nil }
-    return StreamSecurity(
+    return ConnectionSecurity(
       version: version, cipher: cipher, applicationProtocol: "longlink/1",
       serverName: (side.isServer ? engine?.serverName ?? nil : side.name).map {
         "\(PeerText($0))"

@@ -11,7 +11,7 @@ internal import Glibc
 internal import Musl
 #endif
 
-extension TLSStream {
+extension TLSTransport {
   /// The most bytes of the application that one write below carries, and that wait here.
   private static let largestPiece = 65_536
   /// The most bytes that wait besides: what records add, tickets, and answers to requests for keys.
@@ -61,7 +61,7 @@ extension TLSStream {
     if !queue.isEmpty { output = queue.detachRest() }
   }
 
-  /// Writes to the stream below, and records whether it takes everything.
+  /// Writes to the transport below, and records whether it takes everything.
   private func writeBelow(
     _ positions: Range<Int>, of queue: inout ByteQueue
   ) throws(SocketError) -> Int {
@@ -117,7 +117,7 @@ extension TLSStream {
     }
   }
 
-  /// Writes the alert of a failure, and ends the stream below.
+  /// Writes the alert of a failure, and ends the transport below.
   func endAfterFailure() {
     engine?.moveLate(to: &output)
     hasShutDown = true

@@ -3,7 +3,7 @@
 internal import LongLinkCore
 internal import LongLinkTransport
 
-extension TLSStream {
+extension TLSTransport {
   /// The least room below: for one record.
   private static let smallestRead = 16_384 + 512
   /// The room for a record's header and for what encryption adds, for each read.
@@ -24,7 +24,7 @@ extension TLSStream {
     }
     switch phase {
     case .open:
-      owner.streamOpened(self)
+      owner.transportOpened(self)
       tell(.write)
     case .failed: tell([.read, .write])
     default: return
@@ -151,14 +151,14 @@ extension TLSStream {
   private func settleAfterRead() {
     guard phase == .open || phase == .failed else { return }
     if !side.isServer {
-      while let session = engine?.takeSession() { owner.stream(self, received: session) }
+      while let session = engine?.takeSession() { owner.transport(self, received: session) }
     }
     engine?.moveLate(to: &output)
     endIfFlooded()
     scheduleTurnEnd()
   }
 
-  /// Reads from the stream below. A failure of it is noted, unless an alert has come before it.
+  /// Reads from the transport below. A failure of it is noted, unless an alert has come before it.
   private func readBelowOrFail(
     into queue: inout ByteQueue, _ capacity: Int
   ) throws(SocketError) -> ReadOutcome {
@@ -195,7 +195,7 @@ extension TLSStream {
     loop.swapTransformQueue(with: &queue)
   }
 
-  /// Learns of an alert that has come before the stream below failed to write. It reads once for
+  /// Learns of an alert that has come before the transport below failed to write. It reads once for
   /// each 16 KiB of the bound at most, so that a peer cannot keep the loop with bytes before it.
   func lookForAlert() {
     guard phase == .open, !hasEnded else { return }

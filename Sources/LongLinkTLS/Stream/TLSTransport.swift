@@ -11,20 +11,20 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// A stream that encrypts its bytes for a stream below it.
+/// A transport that encrypts its bytes for a transport below it.
 ///
-/// Records are read from the stream below into a buffer of the loop; only what is left of one waits
-/// here. What the application writes is encrypted into the same buffer and written at once; only
-/// what the stream below does not take waits here, and is written before anything else.
-final class TLSStream: ByteStream {
+/// Records are read from the transport below into a buffer of the loop; only what is left of one
+/// waits here. What the application writes is encrypted into the same buffer and written at once;
+/// only what the transport below does not take waits here, and is written before anything else.
+final class TLSTransport: Transport {
   enum Phase: Equatable {
-    /// The stream below connects.
+    /// The transport below connects.
     case connecting
     case handshaking
     case open
     /// Nothing can be read or written any more.
     case failed
-    /// Closed, and waiting for the stream below to take the last bytes.
+    /// Closed, and waiting for the transport below to take the last bytes.
     case flushing
     /// Closed, and reading what the peer sends until it ends, so that the last bytes arrive.
     case discarding
@@ -32,17 +32,17 @@ final class TLSStream: ByteStream {
   }
 
   let loop: EventLoop
-  let below: any ByteStream
+  let below: any Transport
   let side: TLSSide
-  let owner: any TLSStreamOwner
-  /// The TLS connection; nil once the stream is closed.
+  let owner: any TLSTransportOwner
+  /// The TLS connection; nil once the transport is closed.
   var engine: TLSEngine?
   let relay = TLSRelay()
   var phase: Phase
-  private var handler: (any StreamHandler)?
+  private var handler: (any TransportHandler)?
   private var token: UInt64 = 0
   var interest: Readiness = .none
-  /// The interest that is set on the stream below.
+  /// The interest that is set on the transport below.
   private var interestBelow: Readiness = .none
   private var isAttached = false
   private var awaitsTurnEnd = false
@@ -51,17 +51,17 @@ final class TLSStream: ByteStream {
 
   /// Records, or a part of one, that are not decrypted yet.
   var input = ByteQueue()
-  /// Records that wait for the stream below.
+  /// Records that wait for the transport below.
   var output = ByteQueue()
-  /// Whether the stream below did not take all of them.
+  /// Whether the transport below did not take all of them.
   var isBlocked = false
-  /// The end of the stream below was read.
+  /// The end of the transport below was read.
   var hasEndedBelow = false
   /// The peer's end was read, in good order or not.
   var hasEnded = false
   private(set) var isCutOff = false
   var hasReadPart = false
-  /// Whether this side's end was written, and whether the sending side of the stream below was
+  /// Whether this side's end was written, and whether the sending side of the transport below was
   /// ended.
   var hasShutDown = false
   var hasShutDownBelow = false
@@ -73,16 +73,16 @@ final class TLSStream: ByteStream {
   /// The bytes of the application that were written, and those known to be acknowledged.
   var written = 0
   var acknowledged = 0
-  /// The instant at which a closed stream gives up.
+  /// The instant at which a closed transport gives up.
   var timer = LoopTimer.none
   var lingers = false
-  /// Whether the stream was closed after a failure, and the bytes that it has read since.
+  /// Whether the transport was closed after a failure, and the bytes that it has read since.
   var isFailedClose = false
   var discarded = 0
 
   init(
-    over below: any ByteStream, _ engine: consuming TLSEngine?, _ side: TLSSide,
-    owner: any TLSStreamOwner, on loop: EventLoop
+    over below: any Transport, _ engine: consuming TLSEngine?, _ side: TLSSide,
+    owner: any TLSTransportOwner, on loop: EventLoop
   ) {
     loop.preconditionCurrent()
     self.loop = loop
@@ -91,12 +91,12 @@ final class TLSStream: ByteStream {
     self.side = side
     self.owner = owner
     phase = side.isServer ? .handshaking : .connecting
-    relay.stream = self
+    relay.transport = self
   }
 
   // MARK: Readiness
 
-  func attach(_ handler: any StreamHandler, token: UInt64) {
+  func attach(_ handler: any TransportHandler, token: UInt64) {
     requireOpen()
     self.handler = handler
     self.token = token
@@ -116,7 +116,7 @@ final class TLSStream: ByteStream {
     scheduleTurnEnd()
   }
 
-  /// Sets the interest in the stream below to what this stream needs now.
+  /// Sets the interest in the transport below to what this transport needs now.
   func updateInterest() {
     let wanted: Readiness
     switch phase {
@@ -136,7 +136,7 @@ final class TLSStream: ByteStream {
     below.setInterest(wanted)
   }
 
-  /// The stream below is ready.
+  /// The transport below is ready.
   func belowReady(_ readiness: Readiness) {
     switch phase {
     case .connecting:
@@ -168,7 +168,7 @@ final class TLSStream: ByteStream {
     }
   }
 
-  /// Tells the handler what the stream is ready for, of what it waits for.
+  /// Tells the handler what the transport is ready for, of what it waits for.
   func tell(_ readiness: Readiness) {
     var ready = readiness
     if isReadable { ready = ready.union(.read) }
@@ -180,10 +180,10 @@ final class TLSStream: ByteStream {
       wanted = .read
     }
     guard wanted != .none, let handler else { return }
-    handler.streamReady(wanted, token: token)
+    handler.transportReady(wanted, token: token)
   }
 
-  /// Whether a read would return bytes, the end or a failure without the stream below.
+  /// Whether a read would return bytes, the end or a failure without the transport below.
   var isReadable: Bool {
     switch phase {
     case .open: hasEnded || hasEndedBelow || hasRecord || hasVerdict
@@ -203,7 +203,7 @@ final class TLSStream: ByteStream {
   }
 
   /// Whether the peer's end, or a failure, was found behind bytes that were read, and is told by
-  /// the next read. The stream below has nothing more to say of it.
+  /// the next read. The transport below has nothing more to say of it.
   var hasVerdict: Bool {
     !hasEnded && (engine?.hasEnded == true || engine?.hasFailed == true)
   }
@@ -238,7 +238,7 @@ final class TLSStream: ByteStream {
     handler = nil
   }
 
-  /// Sees to it that a closed stream hears of the stream below, even if nobody was attached.
+  /// Sees to it that a closed transport hears of the transport below, even if nobody was attached.
   func attachForLingering() {
     guard !isAttached else { return }
     isAttached = true
@@ -247,7 +247,7 @@ final class TLSStream: ByteStream {
 
   // MARK: Failing
 
-  /// Records a failure of the stream below.
+  /// Records a failure of the transport below.
   func fail(_ error: SocketError) {
     guard failure == nil else { return }
     failure = error
@@ -255,7 +255,7 @@ final class TLSStream: ByteStream {
     input = ByteQueue()
   }
 
-  /// Fails the stream, because the connection is not secure. Alerts were written to the output.
+  /// Fails the transport, because the connection is not secure. Alerts were written to the output.
   func fail(_ reason: SecurityFailure, _ operation: String) -> SocketError {
     let error = SocketError(operation: operation, errno: EPROTO, address: peerAddress)
     guard failure == nil else { return failure ?? error }
@@ -264,7 +264,7 @@ final class TLSStream: ByteStream {
     return error
   }
 
-  /// The stream below has ended without the peer's end.
+  /// The transport below has ended without the peer's end.
   func noteCutOff() {
     hasEnded = true
     isCutOff = true
@@ -272,12 +272,12 @@ final class TLSStream: ByteStream {
 
   func requireOpen() {
     switch phase {
-    case .flushing, .discarding, .closed: preconditionFailure("a closed stream was used")
+    case .flushing, .discarding, .closed: preconditionFailure("a closed transport was used")
     case .connecting, .handshaking, .open, .failed: return
     }
   }
 
-  /// What errors say of this stream.
+  /// What errors say of this transport.
   var place: TLSFailure.Place {
     TLSFailure.Place(
       isServer: side.isServer, name: side.name, isHandshake: phase == .handshaking)

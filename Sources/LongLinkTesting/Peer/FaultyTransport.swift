@@ -12,12 +12,12 @@ internal import Musl
 #endif
 
 /// The stream below the security of a scripted peer, with the faults of a test. On its loop.
-final class FaultyStream: ByteStream, StreamHandler {
-  private let below: any ByteStream
+final class FaultyTransport: Transport, TransportHandler {
+  private let below: any Transport
   private let loop: EventLoop
   /// The faults that have not happened, by their positions.
   private var faults: [SecurityFault]
-  private var handler: (any StreamHandler)?
+  private var handler: (any TransportHandler)?
   private var token: UInt64 = 0
   private var interest = Readiness.none
   private var isFrozen = false
@@ -32,7 +32,7 @@ final class FaultyStream: ByteStream, StreamHandler {
   private var ends = false
   private var isReset = false
 
-  init(over below: any ByteStream, _ faults: [SecurityFault], isConnected: Bool, on loop: EventLoop)
+  init(over below: any Transport, _ faults: [SecurityFault], isConnected: Bool, on loop: EventLoop)
   {
     self.below = below
     self.loop = loop
@@ -115,7 +115,7 @@ final class FaultyStream: ByteStream, StreamHandler {
 
   // MARK: Readiness
 
-  func attach(_ handler: any StreamHandler, token: UInt64) {
+  func attach(_ handler: any TransportHandler, token: UInt64) {
     (self.handler, self.token) = (handler, token)
     guard !isReset else { return }
     below.attach(self, token: 0)
@@ -133,7 +133,7 @@ final class FaultyStream: ByteStream, StreamHandler {
     below.setInterest(isFrozen ? .none : interest.union(flushes))
   }
 
-  func streamReady(_ readiness: Readiness, token: UInt64) {
+  func transportReady(_ readiness: Readiness, token: UInt64) {
     if readiness.contains(.write), !pending.isEmpty { flush() }
     tell(readiness)
   }
@@ -141,7 +141,7 @@ final class FaultyStream: ByteStream, StreamHandler {
   private func tell(_ readiness: Readiness) {
     guard !isClosed, let handler else { return }
     let wanted = readiness.intersection(interest)
-    if wanted != .none { handler.streamReady(wanted, token: token) }
+    if wanted != .none { handler.transportReady(wanted, token: token) }
   }
 
   // MARK: Bytes
