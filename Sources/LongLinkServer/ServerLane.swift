@@ -78,7 +78,7 @@ final class ServerLane {
   private func relieveMemory() {
     guard let budget = memory?.budget else { return }
     for connection in connections.values { connection.link.releaseRoom() }
-    guard budget.isShort else { return }
+    guard budget.mustEvict else { return }
     for connection in heaviest where !budget.isRelieved { connection.link.evict() }
   }
 

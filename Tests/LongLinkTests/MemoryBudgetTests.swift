@@ -15,17 +15,17 @@ import Testing
     let share = budget.makeShare(
       on: EventLoop(driver: StillDriver(), name: "a"), relieve: {}, recover: {})
     share.add(HeldMemory(open: 700))
-    #expect(!budget.isShort)
+    #expect(!budget.mustEvict)
     share.add(HeldMemory(outlived: 400))
-    #expect(budget.isShort && budget.isExhausted)
+    #expect(budget.mustEvict && budget.isExhausted)
     share.add(HeldMemory(open: -100))
-    #expect(!budget.isShort && !budget.isRelieved)
+    #expect(!budget.mustEvict && !budget.isRelieved)
     share.add(HeldMemory(open: -110))
     #expect(budget.isRelieved)
     share.add(HeldMemory(open: -240, outlived: 1_000))
-    #expect(!budget.isShort)
+    #expect(!budget.mustEvict)
     share.add(HeldMemory(open: 1))
-    #expect(budget.isShort)
+    #expect(budget.mustEvict)
   }
 
   @Test func `memory that many handlers free is returned to the system once, off the loop`() {
@@ -47,7 +47,7 @@ import Testing
     shares.add(share)
     share.add(HeldMemory(open: 90 * large))
     loop.turn(waitingUntil: .distantPast)
-    #expect(!budget.isShort && budget.held == 90 * large)
+    #expect(!budget.mustEvict && budget.held == 90 * large)
     for _ in 0..<90 { share.add(HeldMemory(outlived: -large)) }
     #expect(jobs.count == 1 && returns.count == 0)
     jobs.elements.first?()
@@ -79,7 +79,7 @@ import Testing
     shares.all[1].add(HeldMemory(open: 200))
     for _ in 0..<4 { for loop in loops { loop.turn(waitingUntil: .distantPast) } }
     #expect(shares.calls == [0, 1])
-    #expect(!budget.isShort)
+    #expect(!budget.mustEvict)
   }
 
   @Test func `of threads that decode at once, one takes the last room`() async {

@@ -20,10 +20,10 @@ extension Connection {
   ) throws(Violation) {
     guard !withBody(slice, { metadata.repeats($0) }) else { return }
     do throws(BodyError) {
-      let isShort = slice.count <= MetadataMemo.longestBlock
+      let isKept = slice.count <= MetadataMemo.longestBlock
       metadata = MetadataMemo(
         try withBody(slice, ReceivedMetadata.init(block:)),
-        block: isShort ? withBody(slice) { [UInt8](decoding: $0) } : nil)
+        block: isKept ? withBody(slice) { [UInt8](decoding: $0) } : nil)
     } catch {
       throw Violation(.malformedControl, kind: message.kind.rawValue, serial: message.serial)
     }

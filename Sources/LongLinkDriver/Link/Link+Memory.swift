@@ -50,7 +50,7 @@ extension Link {
     guard let budget = share?.budget else { return false }
     // Many of this connection's handlers are queued: more would delay those of other connections.
     if loop.hasBacklog, core.requestsRunning + core.requestsOutlived > 64 { return true }
-    isSparing = budget.isShort || !hasMemory
+    isSparing = budget.mustEvict || !hasMemory
     guard isSparing, !isSmall, postponements < 64 else {
       postponements = 0
       return false

@@ -55,7 +55,7 @@ package final class MemoryBudget: Sendable {
   }
 
   /// Whether open connections hold so much that some must be evicted.
-  package var isShort: Bool { open.load(ordering: .relaxed) > openLimit }
+  package var mustEvict: Bool { open.load(ordering: .relaxed) > openLimit }
 
   /// Whether open connections hold so much that each should hold less.
   package var isScarce: Bool { scarce.load(ordering: .relaxed) }
@@ -123,7 +123,7 @@ package final class MemoryBudget: Sendable {
     let room = room.add(more.room, ordering: .relaxed).newValue
     outlived.add(more.outlived, ordering: .relaxed)
     updateScarcity(of: open - room)
-    if more.open > 0 || more.outlived > 0, isShort { relieve() }
+    if more.open > 0 || more.outlived > 0, mustEvict { relieve() }
     if more.outlived <= -MemoryBudget.largeBytes, awaitsHandlers.load(ordering: .relaxed) {
       returnToSystem()
     }
@@ -167,13 +167,13 @@ package final class MemoryBudget: Sendable {
     guard let largest else { return isRelieving.store(false, ordering: .relaxed) }
     largest.loop.execute { [self] in
       let before = largest.open.load(ordering: .relaxed)
-      if isShort {
+      if mustEvict {
         largest.relieve()
         returnToSystem()
       }
       isRelieving.store(false, ordering: .relaxed)
       // Another loop may now hold the most.
-      if isShort, largest.open.load(ordering: .relaxed) < before { relieve() }
+      if mustEvict, largest.open.load(ordering: .relaxed) < before { relieve() }
     }
   }
 }
