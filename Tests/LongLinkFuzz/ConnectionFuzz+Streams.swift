@@ -33,7 +33,9 @@ extension FuzzSide {
   }
 
   /// Whether this side can ask: on a short link, its client once.
-  var mayAsk: Bool { !connection.isShort || role == .client && nextSerial == Wire.firstSerial }
+  var mayAsk: Bool {
+    !connection.settings.isShort || role == .client && nextSerial == Wire.firstSerial
+  }
 
   /// A request of the peer's that runs, or one of this side's; or any other serial.
   private func stream(_ input: inout FuzzInput) -> UInt32 {

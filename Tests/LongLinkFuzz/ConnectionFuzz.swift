@@ -82,10 +82,10 @@ final class FuzzSide {
     case 6: try pass(Int64(input.word()) * 1_000_000)
     case 7: try request(&input)
     case 8: try respond(&input)
-    case 9 where !connection.isShort: push(input.pick(9, 0x60, 0x71), input.below(2000))
+    case 9 where !connection.settings.isShort: push(input.pick(9, 0x60, 0x71), input.below(2000))
     case 10: cancel(input.below(max(1, asked.count)), notifying: input.byte() & 1 == 0)
     case 11: write(Int(input.word()))
-    case 12 where !connection.isShort: _ = connection.isOpen ? connection.ping(at: now) : 0
+    case 12 where !connection.settings.isShort: _ = connection.isOpen ? connection.ping(at: now) : 0
     case 13:
       connection.goAway(
         code: .draining, reason: "fuzz", spread: 5, retryAfter: 6, alternatives: ["a:1"])
@@ -375,7 +375,7 @@ final class FuzzSide {
     connection.ended(at: now)
     try drain()
     // A client that has ended a short link in good order waits for the answer: it goes as well.
-    if connection.isShort { connection.failed(errno: 104) }
+    if connection.settings.isShort { connection.failed(errno: 104) }
     try drain()
     var turns = 0
     while !connection.isClosed {

@@ -4,11 +4,7 @@ extension Connection {
   /// Ends the connection because of a protocol violation, and reports it to the peer.
   mutating func violate(_ violation: Violation) {
     guard isLive else { return }
-    guard short == nil || settings.role == .server else {
-      // The request cannot take anything back, and the server has nothing more to say.
-      close(.violation(violation))
-      return
-    }
+    guard carriage.tellsViolations else { return close(.violation(violation)) }
     let goaway = GoAway(
       code: violation.goawayCode.rawValue,
       reason: violation.description,
@@ -23,7 +19,7 @@ extension Connection {
   ) {
     self.now = max(self.now, now)
     guard isLive else { return }
-    guard !isShortUnanswered else {
+    guard !carriage.awaitsAnswer else {
       // To wait would not tell the server that the exchange was given up.
       close(.closedHere)
       return
@@ -31,7 +27,7 @@ extension Connection {
     let goaway = notice.map {
       GoAway(code: $0.code.rawValue, reason: $0.reason, requestsAccepted: requestsAccepted)
     }
-    beginClosing(.closedHere, saying: short == nil ? nil : goaway)
+    beginClosing(.closedHere, saying: carriage.announcesLeaving ? nil : goaway)
   }
 
   /// Sends a goaway: no new requests are accepted, and running ones continue. On a short link the
@@ -41,7 +37,7 @@ extension Connection {
   ) {
     guard isLive, !saidGoAway else { return }
     saidGoAway = true
-    guard framing.hasControlFrames, short == nil else { return }
+    guard framing.hasControlFrames, carriage.announcesLeaving else { return }
     send(
       .goaway,
       GoAway(
@@ -92,6 +88,9 @@ extension Connection {
       requestsAccepted: requestsAccepted)
     beginClosing(.memoryLimit, saying: goaway)
   }
+
+  /// Whether the transport is to be broken off rather than closed in good order.
+  package var breaksOff: Bool { carriage.breaksOff(hasShutDown: hasShutDown) }
 
   /// Ends the connection at once.
   package mutating func close(_ reason: CloseReason) {

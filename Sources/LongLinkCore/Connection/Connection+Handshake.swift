@@ -9,8 +9,8 @@ extension Connection {
     guard let dialect = framing.dialect else {
       guard settings.role == .client else { return }
       send(.hello, ownHello)
-      if short != nil {
-        agreement.features = shortFeatures(of: settings.features)
+      if let features = carriage.featuresWithHello(of: settings.features) {
+        agreement.features = features
         open()
       }
       return
@@ -50,10 +50,8 @@ extension Connection {
     guard phase == .fresh else { throw Violation(.helloNotFirst, head) }
     let hello: Hello = try decode(body, of: head)
     heardHello = true
-    let offered = Features(rawValue: hello.features)
-    let agreed = settings.features.intersection(offered).withNeeds
-    // On a short link those of the hello hold, and one that is missing refuses the request.
-    agreement.features = short == nil ? agreed : shortFeatures(of: offered)
+    agreement.features = carriage.agree(
+      on: Features(rawValue: hello.features), of: settings.features)
     agreeCredit(hello.streamCredit)
     agreement.maxBody = Int(hello.maxBody.or(Wire.defaultBody))
     agreement.maxInFlight = Int(hello.maxInFlight.or(Wire.defaultInFlight))
@@ -65,7 +63,6 @@ extension Connection {
       UInt32(clamping: settings.heartbeatTimeout / 1_000_000))
     setName(hello.name)
     agreeHeartbeat(interval: interval, timeout: timeout)
-    short?.lacking = agreement.features.subtracting(agreed)
     let version = min(hello.version.or(Wire.version), Wire.version)
     guard !settings.identifies else {
       return identify(Greeting(version: version, credential: hello.credential))
@@ -80,7 +77,7 @@ extension Connection {
       .welcome,
       Welcome(
         version: version,
-        features: agreement.features.subtracting(short?.lacking ?? []).rawValue,
+        features: agreement.features.subtracting(carriage.lacking).rawValue,
         maxBody: UInt32(clamping: settings.maxBody),
         maxInFlight: UInt32(clamping: settings.maxInFlight),
         heartbeatInterval: UInt32(clamping: agreement.heartbeatInterval / 1_000_000),
@@ -92,7 +89,7 @@ extension Connection {
 
   /// Opens the connection, unless the welcome breaks a rule.
   mutating func acceptWelcome(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
-    guard settings.role == .client, short.map({ !$0.heardWelcome }) ?? (phase == .fresh) else {
+    guard settings.role == .client, carriage.awaitsWelcome(isFresh: phase == .fresh) else {
       throw Violation(.unexpectedWelcome, head)
     }
     let welcome: Welcome = try decode(body, of: head)
@@ -118,12 +115,9 @@ extension Connection {
       timeout: min(
         welcome.heartbeatTimeout.or(Wire.defaultTimeout),
         UInt32(clamping: settings.heartbeatTimeout / 1_000_000)))
+    carriage.welcomed()
     // A short link has been open since its hello.
-    guard short == nil else {
-      short?.heardWelcome = true
-      return
-    }
-    open()
+    if phase == .fresh { open() }
   }
 
   /// Reads the body of a control message.
@@ -156,8 +150,7 @@ extension Connection {
     agreement.heartbeatTimeout = Int64(max(timeout, Wire.shortestTimeout)) * 1_000_000
     liveness.agree(
       interval: agreement.heartbeatInterval, timeout: agreement.heartbeatTimeout)
-    // The heartbeat does not run on short links.
-    guard short == nil else { return }
+    guard carriage.hasHeartbeat else { return }
     writingTimeout = min(
       settings.writingTimeout, agreement.heartbeatInterval + agreement.heartbeatTimeout)
   }
@@ -165,8 +158,7 @@ extension Connection {
   mutating func open() {
     become(.open)
     outbox.usesFragments = agreement.features.contains(.fragments)
-    // The request of a short link has to come as soon as its hello.
-    if short == nil || settings.role == .client { timers.clear(.handshake) }
+    if !carriage.timesRequest { timers.clear(.handshake) }
     timers[.heartbeat] = heartbeatDue
     report(.life(.established))
   }

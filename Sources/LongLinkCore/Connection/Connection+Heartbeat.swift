@@ -20,6 +20,7 @@ extension Connection {
   /// Runs when the heartbeat timer fires: sends a ping, or closes the connection of a lost peer.
   mutating func heartbeatElapsed(due: LinkInstant, unacknowledged: Int) {
     guard isOpen else { return }
+    guard carriage.hasHeartbeat else { return giveSignOfLife() }
     guard !holdsReading else {
       // This side has suspended reading; the writing timer watches the peer meanwhile.
       timers[.heartbeat] = now + liveness.pingInterval
@@ -38,6 +39,16 @@ extension Connection {
     } else {
       timers[.heartbeat] = heartbeatDue
     }
+  }
+
+  /// Sends a ping that is not answered, until the peer has its response.
+  private mutating func giveSignOfLife() {
+    guard !carriage.isAnswered else { return }
+    if outbox.isEmpty {
+      outbox.encode(FrameHead(.ping, length: 0))
+      counters.pingsSent += 1
+    }
+    timers[.heartbeat] = heartbeatDue
   }
 
   /// Sends a ping and suspects the peer until a byte is read. `unacknowledged` is nil if it is not
@@ -83,13 +94,11 @@ extension Connection {
   }
 
   /// Whether the peer must answer pings.
-  var canProbe: Bool { framing.canProbe && short == nil }
+  var canProbe: Bool { framing.canProbe && carriage.hasHeartbeat }
 
   /// When the heartbeat is next due while nothing is suspected.
   var heartbeatDue: LinkInstant {
-    if short != nil {
-      return settings.role == .server ? now + Wire.shortPingInterval : .distantFuture
-    }
+    guard carriage.hasHeartbeat else { return carriage.signOfLifeDue(at: now) }
     if let dialect = framing.dialect {
       return dialect.heartbeatDue(lastRead: liveness.lastRead, every: liveness.pingInterval)
     }
@@ -146,7 +155,7 @@ extension Connection {
 
   mutating func acceptPing(_ body: BodySlice) throws(Violation) {
     try countPing()
-    guard short == nil else { return }
+    guard carriage.hasHeartbeat else { return }
     unsafe input.withStorage { storage in
       // The body is in the input: it was taken, and nothing was appended since.
       let bytes = unsafe UnsafeRawBufferPointer(

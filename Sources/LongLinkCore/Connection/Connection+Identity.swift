@@ -37,8 +37,7 @@ extension Connection {
     greeting = nil
     if let version { welcome(version: version, expiresIn: expiresIn) }
     open()
-    // The request of a short link has to come as soon as its hello.
-    if short != nil { timers[.handshake] = self.now + settings.handshakeTimeout }
+    if carriage.timesRequest { timers[.handshake] = self.now + settings.handshakeTimeout }
   }
 
   /// Does not accept the client: says why, and closes.

@@ -55,7 +55,7 @@ extension Connection {
     }
     if terms.sendsItems {
       stream.outgoing = ItemOutflow(
-        credit: short == nil ? agreement.streamCredit : ShortExchange.credit, priority: priority)
+        credit: carriage.firstCredit(of: agreement.streamCredit), priority: priority)
     }
     streams.insert(stream, for: serial)
   }

@@ -28,8 +28,7 @@ extension Connection {
         largestWindow: settings.windows.largest)
     }
     stream.outgoing = metadata.last.credit.map {
-      ItemOutflow(
-        credit: short == nil ? Int($0) : ShortExchange.credit, priority: metadata.last.priority)
+      ItemOutflow(credit: carriage.firstCredit(of: Int($0)), priority: metadata.last.priority)
     }
     streams.insert(stream, for: request.serial)
     return true
@@ -61,7 +60,7 @@ extension Connection {
     guard !inflow.hasEnded else { throw Violation(.itemAfterEnd, head) }
     let cost = Wire.itemOverhead + head.length
     streams.setHeardPeer(slot)
-    if short == nil {
+    if carriage.usesCredit {
       guard cost <= inflow.credit else {
         throw Violation(.creditExceeded, head, value: UInt64(cost))
       }
@@ -201,7 +200,7 @@ extension Connection {
     else { return tookUnread(serial, cost: cost) }
     inflow.untaken -= cost
     precondition(inflow.untaken >= 0, "more items were taken than came")
-    guard short == nil else {
+    guard carriage.usesCredit else {
       // Reading goes on when this is below the window.
       streams.setIncoming(slot, inflow)
       return
@@ -226,7 +225,7 @@ extension Connection {
   /// Asks the application for news if the peer cannot go on within an item until that has taken
   /// others, at most once for each item.
   private mutating func reportIfStuck(_ serial: UInt32, _ slot: Int) {
-    guard short == nil, var inflow = streams[slot].incoming, inflow.isStuck else { return }
+    guard carriage.usesCredit, var inflow = streams[slot].incoming, inflow.isStuck else { return }
     inflow.wasReported = true
     streams.setIncoming(slot, inflow)
     report(.stream(.stuck, serial: serial))
@@ -246,7 +245,7 @@ extension Connection {
   /// Grants credit if it is time for it. If the rest of an item does not fit into the limit of all
   /// windows, the exchange has to end.
   private mutating func grantCredit(_ serial: UInt32, _ slot: Int) {
-    guard short == nil, var inflow = streams[slot].incoming else { return }
+    guard carriage.usesCredit, var inflow = streams[slot].incoming else { return }
     let isWithinItem = inflow.partial > 0 && inflow.hasNoneWaiting
     var lump = min(inflow.lump, Wire.mostCredit - inflow.credit)
     // One item may exceed the limit, with the headers of its fragments.

@@ -63,14 +63,20 @@ extension Connection {
     case .closed:
       break
     case .fresh, .identifying, .open:
-      if endsShortRequest() { return }
+      if carriage.peerEnds(isWhole: hasWholeRequest) { return }
       if input.isEmpty || framing.isLost {
         let code = peerGoAway.map { ResponseCode(wire: $0.code) }
-        close(code.map { .goneAway($0) } ?? endWithoutReason)
+        close(code.map { .goneAway($0) } ?? carriage.endWithoutReason)
       } else {
         close(isCutOff ? .securityFailed(.cutOff) : .violation(Violation(.truncatedFrame)))
       }
     }
+  }
+
+  /// Whether nothing is missing of the request of a short link.
+  private var hasWholeRequest: Bool {
+    guard input.isEmpty, let serial = carriage.serial else { return false }
+    return !assemblies.contains(serial) && streams.hasReceivedAll(serial)
   }
 
   /// Returns the peer's next message; nil if there is none, or if an effect precedes it.
@@ -199,7 +205,10 @@ extension Connection {
   /// Checks a header before its body has arrived.
   @inline(__always)
   private func validate(_ head: FrameHead) throws(Violation) {
-    if isShort, let short { try validatePlace(head, in: short) }
+    if carriage.isShort {
+      let isCollecting = assemblies.contains(head.serial)
+      try carriage.validate(head, isOpen: isOpen, isCollecting: isCollecting)
+    }
     if !isOpen { try validateFirst(head) }
     let rule = FrameRule(head.kind)
     guard rule.admits(head.serial, from: settings.role.peer) else {
@@ -283,7 +292,10 @@ extension Connection {
   ) throws(Violation) -> FrameStep {
     // While it receives, a connection is either fresh or open.
     if !isOpen { try acceptFirst(head) }
-    if isShort { noteShort(head) }
+    if carriage.isShort {
+      carriage.received(head)
+      if head.kind == .request { timers.clear(.handshake) }
+    }
     let body = BodySlice(start: position, count: head.length)
     switch head.kind {
     case .request, .response, .push:

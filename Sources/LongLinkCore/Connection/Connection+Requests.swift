@@ -139,7 +139,7 @@ extension Connection {
     counters.requestsReceived += 1
     if saidGoAway { return .draining }
     requestsAccepted += 1
-    if isShort, short?.lacking.isEmpty == false { return .missingFeature }
+    if carriage.isShort, !carriage.lacking.isEmpty { return .missingFeature }
     if inbound.isFull(at: settings.maxInFlight) { return .tooManyRequests }
     return requestBytes + byteCount > settings.maxRequestBytes ? .tooManyBytes : nil
   }
@@ -165,7 +165,7 @@ extension Connection {
     outbox.encode(head) { span in
       for byte in body { span.append(byte) }
     }
-    short?.isAnswered = true
+    carriage.answered()
     counters.responsesSent += 1
     counters.refused += 1
     updateWaterMarks()
@@ -269,7 +269,7 @@ extension Connection {
       refill()
     }
     framing.answered(serial)
-    if isShort { short?.isAnswered = true }
+    carriage.answered()
     counters.responsesSent += 1
     if isRefused { counters.refused += 1 }
     updateWaterMarks()

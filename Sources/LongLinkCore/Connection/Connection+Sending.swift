@@ -34,7 +34,7 @@ extension Connection {
   ) throws(BodyError) -> OutputPosition {
     precondition(isOpen && owns(serial))
     self.now = max(self.now, now)
-    if isShort { beginShort(serial) }
+    carriage.sends(serial)
     probeBeforeData()
     let head = messageHead(.request, tag: type.rawValue, serial, metadata, count)
     let place = try outbox.append(head, metadata: metadata, priority: priority, body)
@@ -94,7 +94,7 @@ extension Connection {
     _ serial: UInt32, _ placement: OutputPosition, notifying: Bool
   ) -> Bool {
     guard isOpen else { return false }
-    short?.isGivenUp = true
+    carriage.gaveUp()
     abandonResponse(serial)
     let isStream = !streams.isEmpty && streams.slot(of: serial) != nil
     endStream(serial)
@@ -124,8 +124,7 @@ extension Connection {
   }
 
   mutating func encodeCancel(_ serial: UInt32, of type: MessageType = 0) {
-    // The end of a short link cancels its request.
-    guard short == nil else { return }
+    guard carriage.hasCancels else { return }
     outbox.encode(FrameHead(.cancel, serial: serial, about: type.rawValue, length: 0))
     counters.cancelsSent += 1
   }
@@ -252,11 +251,23 @@ extension Connection {
       liveness.watchWriting(at: self.now)
       timers[.writing] = self.now + writingTimeout / 4
     }
-    if isShort, outbox.isEmpty { wroteAllOfShort() }
+    if carriage.isShort, outbox.isEmpty, isOpen { wroteAll() }
     if case .closing(let reason) = phase, outbox.isEmpty, !hasShutDown {
       hasShutDown = true
       effects.append(.shutDownWriting)
-      if short?.peerHasEnded == true { close(reason) }
+      if carriage.peerHasEnded { close(reason) }
+    }
+  }
+
+  /// Ends this side's bytes behind the last frame of a short link.
+  private mutating func wroteAll() {
+    switch carriage.end(sentItems: carriage.serial.map { streams.hasSentAll($0) } ?? true) {
+    case .nothing: break
+    case .link: beginClosing(.closedHere, saying: nil)
+    case .writing:
+      guard !hasShutDown else { return }
+      hasShutDown = true
+      effects.append(.shutDownWriting)
     }
   }
 

@@ -106,10 +106,7 @@ package struct Connection: ~Copyable {
 
   package let settings: ConnectionSettings
   let framing: Framing
-  /// Whether the stream is a short link: stored, because every message asks.
-  package let isShort: Bool
-  /// The exchange of a short link; nil on a long one.
-  var short: ShortExchange?
+  package internal(set) var carriage: Carriage
   package private(set) var phase = Phase.fresh
   /// The phase's `standing`, cached because every message needs it.
   private var standing = Phase.fresh.standing
@@ -156,8 +153,7 @@ package struct Connection: ~Copyable {
   package init(settings: ConnectionSettings, at now: LinkInstant) {
     self.settings = settings
     self.now = now
-    isShort = settings.isShort
-    short = isShort ? ShortExchange() : nil
+    carriage = Carriage(settings.role, isShort: settings.isShort)
     inbound = InboundTable(serialMix: settings.serialMix)
     streams = StreamTable(limit: settings.windows.total, serialMix: settings.serialMix)
     assemblies = Assemblies(serialMix: settings.serialMix)
@@ -210,7 +206,7 @@ package struct Connection: ~Copyable {
   /// Whether reading is suspended: the peer does not read its responses, or sends faster than it
   /// may, or, on a short link, the application does not take the items.
   package var holdsReading: Bool {
-    if isShort, holdsShortItems { return true }
+    if let serial = carriage.serial, streams.isFull(serial) { return true }
     // A single large response is no reason, unless memory is scarce: it must not delay the requests
     // and cancels behind it.
     guard settings.role == .server else { return false }
@@ -236,7 +232,6 @@ extension Connection {
       case .handshake: if !isExcused(timer, due) { handshakeElapsed() }
       case .frame: if !isExcused(timer, due) { frameElapsed() }
       case .message: if !isExcused(timer, due) { messageElapsed() }
-      case .heartbeat where short != nil: pingShort()
       case .heartbeat: heartbeatElapsed(due: due, unacknowledged: unacknowledged)
       case .writing:
         if isExcused(timer, due) {
@@ -262,7 +257,7 @@ extension Connection {
       violate(Violation(.firstFrameTimeout))
     case (.fresh, .client):
       close(.handshakeTimeout)
-    case (.open, .server) where short?.serial == nil:
+    case (.open, .server) where carriage.timesRequest:
       violate(Violation(.firstFrameTimeout))
     case (.identifying, _), (.open, _), (.closing, _), (.closed, _):
       break

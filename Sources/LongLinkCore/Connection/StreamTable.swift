@@ -80,6 +80,21 @@ struct StreamTable: ~Copyable {
   /// Whether this side has sent items or credit on a stream.
   func hasSpoken(_ serial: UInt32) -> Bool { slot(of: serial).map { self[$0].hasSpoken } ?? false }
 
+  /// Whether the items that the peer has sent fill the window of a stream.
+  func isFull(_ serial: UInt32) -> Bool {
+    slot(of: serial).flatMap { self[$0].incoming }?.isFull ?? false
+  }
+
+  /// Whether the items of the peer have ended, or there are none.
+  func hasReceivedAll(_ serial: UInt32) -> Bool {
+    slot(of: serial).flatMap { self[$0].incoming }?.hasEnded ?? true
+  }
+
+  /// Whether the items of this side have ended, or there are none.
+  func hasSentAll(_ serial: UInt32) -> Bool {
+    slot(of: serial).flatMap { self[$0].outgoing }?.hasEnded ?? true
+  }
+
   /// Changes the account of the receiving direction.
   @inline(__always)
   mutating func setIncoming(_ slot: Int, _ new: ItemInflow) {

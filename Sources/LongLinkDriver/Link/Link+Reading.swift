@@ -20,7 +20,7 @@ extension Link: TransportHandler {
 
   package func transportReady(_ readiness: Readiness, token: UInt64) {
     guard isConnected || finishConnecting() else { return }
-    if readiness.contains(.read), core.peerHasEnded {
+    if readiness.contains(.read), core.carriage.peerHasEnded {
       readFailure()
     } else if readiness.contains(.read) {
       leavesBytes = postponesReading()
@@ -148,6 +148,6 @@ extension Link: TransportHandler {
   func updateReadInterest() {
     guard isAlive, isConnected, !endsTurn else { return }
     if core.holdsReading { isHeld = true }
-    watch(bytes: !isHeld && !core.peerHasEnded, room: awaitsRoom)
+    watch(bytes: !isHeld && !core.carriage.peerHasEnded, room: awaitsRoom)
   }
 }

@@ -16,7 +16,7 @@ extension Link {
   package var peerGoAway: GoAway? { core.peerGoAway }
   var role: Role { core.settings.role }
   /// Whether this is a short link, which carries one exchange.
-  package var isShort: Bool { core.isShort }
+  package var isShort: Bool { core.settings.isShort }
   package var counters: ConnectionCounters { core.counters }
 
   // What the handshake agreed.

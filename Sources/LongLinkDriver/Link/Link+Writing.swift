@@ -97,7 +97,7 @@ extension Link: TurnHandler {
     // Parse the frames that waited while the peer did not read.
     let resumes = isHeld && !holds
     isHeld = holds
-    watch(bytes: !holds && !core.peerHasEnded, room: isBlocked)
+    watch(bytes: !holds && !core.carriage.peerHasEnded, room: isBlocked)
     if resumes { core.resumedReading(at: loop.now) }
     if core.outbox.isEmpty { owner?.linkWroteAll(self) }
     guard resumes || core.hasEffects || core.wantsToWrite else { return }

@@ -29,16 +29,16 @@ enum PhaseInput: CaseIterable {
   func isAllowed(_ connection: borrowing Connection) -> Bool {
     switch self {
     // A short link carries one request, and neither pushes nor pings of the application.
-    case .request, .largeRequest: connection.isOpen && connection.short?.serial == nil
-    case .push, .pushEncoded, .pushLargeEncoded: connection.isOpen && !connection.isShort
-    case .ping: !connection.isShort
+    case .request, .largeRequest: connection.isOpen && connection.carriage.takesRequest
+    case .push, .pushEncoded, .pushLargeEncoded: connection.isOpen && !connection.settings.isShort
+    case .ping: !connection.settings.isShort
     // Servers slow clients down, and the cause is a read.
     case .slowed: connection.isOpen && connection.settings.role == .server
     case .handlersHadTurn: connection.waitsForHandlers
     // A dialect has no goaway that could be decoded, and nothing is while a client is identified.
     case .goawayDecoded, .strayItem: connection.isNative && connection.phase != .identifying
     case .openStream:
-      connection.isOpen && connection.short?.serial == nil
+      connection.isOpen && connection.carriage.takesRequest
         && connection.agreement.features.contains(.streams)
     default: true
     }

@@ -208,7 +208,7 @@ final class PhaseWalker {
   /// Whether a short link needs no timer: its client has the request's deadline, and a server that
   /// has answered only writes, which is watched once a write finds no room.
   private func isAnsweredOrAsks(_ connection: borrowing Connection) -> Bool {
-    connection.short.map { settings.role == .client || $0.isAnswered } ?? false
+    settings.isShort && (settings.role == .client || connection.carriage.isAnswered)
   }
 
   private func checkEnded(_ event: Event) {
