@@ -12,7 +12,7 @@ extension Link {
   @inline(__always)
   private func settle() {
     // If `deliver` is running, it delivers the new effects too.
-    if !isDelivering, isHeld || core.hasEffects { deliver() }
+    if !isDelivering, gate.isHeld || core.hasEffects { deliver() }
     if endsTurn || core.wantsToWrite { writeAtEndOfTurn() }
     arm()
   }
@@ -22,7 +22,7 @@ extension Link {
   @inline(__always)
   private func settleAtEndOfTurn() {
     if endsTurn || core.wantsToWrite { writeAtEndOfTurn() }
-    if !endsTurn, isHeld || core.hasEffects { awaitEndOfTurn() }
+    if !endsTurn, gate.isHeld || core.hasEffects { awaitEndOfTurn() }
   }
 }
 

@@ -36,27 +36,19 @@ extension Link {
   /// Resumes reading that was paused while memory was scarce.
   package func recover() {
     updateScarcity()
-    if isHeld, !core.holdsReading { awaitEndOfTurn() }
+    if gate.isHeld, !core.holdsReading { awaitEndOfTurn() }
   }
 
-  /// Whether to read nothing in this turn; readiness reports the bytes again in the next.
-  ///
-  /// While memory is short, nothing is read until evicted connections have freed some, which takes
-  /// one turn. If the handlers of given-up requests hold it, they get up to 64 turns to return, so
-  /// that new requests need not be refused on their account. Small connections are still read,
-  /// 4 KiB at a time.
-  @inline(__always)
-  func postponesReading() -> Bool {
-    guard let budget = share?.budget else { return false }
-    // Many of this connection's handlers are queued: more would delay those of other connections.
-    if loop.hasBacklog, core.requestsRunning + core.requestsOutlived > 64 { return true }
-    isSparing = budget.mustEvict || !hasMemory
-    guard isSparing, !isSmall, postponements < 64 else {
-      postponements = 0
-      return false
+  /// Whether the connection is read in this turn, as far as the server's memory and its handlers
+  /// allow it.
+  func mayRead() -> Bool {
+    guard let budget = share?.budget else {
+      return gate.obstacle(isQueued: false, isShort: false, isSmall: true) == nil
     }
-    postponements += 1
-    return true
+    let obstacle = gate.obstacle(
+      isQueued: loop.hasBacklog && core.requestsRunning + core.requestsOutlived > 64,
+      isShort: budget.mustEvict || !hasMemory, isSmall: isSmall)
+    return obstacle == nil
   }
 
   /// Whether the server has room for one more request; true without a budget.
@@ -86,7 +78,7 @@ extension Link {
 
   /// Returns the loop's read buffer and keeps a copy of the unparsed rest.
   func returnMemory() {
-    borrowsQueue = false
+    gate.setBorrowsQueue(false)
     if core.input.isEmpty {
       core.input.removeAll()
       loop.swapReadQueue(with: &core.input)
@@ -99,7 +91,7 @@ extension Link {
 
   /// Gives the input buffer to the loop if it is large compared with the unparsed rest.
   func releaseInput() {
-    if !borrowsQueue {
+    if !gate.borrowsQueue {
       core.input.releaseRoom(to: &loop.spareQueue, upTo: Link.largestSpare)
     }
   }
@@ -107,7 +99,7 @@ extension Link {
   /// Frees the peer's input once it is no longer parsed, because handlers that still run may
   /// retain the link, and counts what they hold as theirs.
   func releaseMemory() {
-    if !borrowsQueue { core.releaseInput() }
+    if !gate.borrowsQueue { core.releaseInput() }
     core.forgetMetadata()
     decoded?.connectionEnds()
   }

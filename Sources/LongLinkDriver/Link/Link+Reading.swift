@@ -4,27 +4,13 @@ internal import LongLinkCore
 package import LongLinkTransport
 
 extension Link: TransportHandler {
-  /// The most bytes of one read, sized to stay in the processor's nearer caches while they are
-  /// parsed. Twice or half of it costs 10 % or more with bodies of 64 KiB.
-  private static let readSize = 2 * largeFrame
-  /// The most bytes of one read while the server's memory is scarce.
-  private static let sparingRead = largeFrame
-  /// A frame with a body of 64 KiB and a little metadata.
-  private static let largeFrame = 65_536 + 64
-  /// The most bytes of one read in a long turn, and while memory is short.
-  private static let littleRead = 4_096
   /// The largest buffer that a loop keeps for transports with a partial frame.
   static let largestSpare = 524_288
-  /// Reads of one transport in one turn, so that other transports get their turn.
-  private static let readsPerTurn = 4
 
   package func transportReady(_ readiness: Readiness, token: UInt64) {
     guard isConnected || finishConnecting() else { return }
-    if readiness.contains(.read), core.carriage.peerHasEnded {
-      readFailure()
-    } else if readiness.contains(.read) {
-      leavesBytes = postponesReading()
-      if !leavesBytes { read() }
+    if readiness.contains(.read) {
+      if core.carriage.peerHasEnded { readFailure() } else if mayRead() { read() }
     }
     if readiness.contains(.write), isAlive {
       flush()
@@ -81,17 +67,15 @@ extension Link: TransportHandler {
     updateScarcity()
     // Before the connection is open, the peer is to make this side hold little.
     let isFresh = core.isFresh
-    var limit =
-      loop.readsLittle() || isSparing || isFresh
-      ? Link.littleRead : core.readHold.mostUnread < .max ? Link.sparingRead : Link.readSize
-    if let brake { limit = min(limit, max(Link.littleRead, brake.largestRead)) }
-    leavesBytes = false
-    for _ in 0..<min(Link.readsPerTurn, limit / Link.littleRead) {
+    let allowance = gate.begin(
+      isLate: loop.readsLittle(), isFresh: isFresh, isScarce: core.readHold.mostUnread < .max,
+      brake: brake?.largestRead)
+    for _ in 0..<allowance.reads {
       guard isAlive, !core.holdsReading, !core.waitsForHandlers else { return }
-      let size = core.readSize(upTo: limit)
+      let size = core.readSize(upTo: allowance.size)
       // With no partial frame, read into the loop's shared buffer, which is warm in the cache.
-      borrowsQueue = core.input.isEmpty
-      if borrowsQueue {
+      gate.setBorrowsQueue(core.input.isEmpty)
+      if gate.borrowsQueue {
         loop.swapReadQueue(with: &core.input)
       } else if !isFresh {
         // A large spare buffer is not for a peer that nobody knows.
@@ -108,10 +92,10 @@ extension Link: TransportHandler {
         failed(errno: error.errno)
         deliver()
       }
-      if borrowsQueue { returnMemory() } else { releaseInput() }
+      if gate.borrowsQueue { returnMemory() } else { releaseInput() }
       guard isFull else { return }
     }
-    leavesBytes = true
+    gate.leaveBytes()
   }
 
   /// Handles the outcome of a read; returns true if more bytes are likely to wait.
@@ -147,7 +131,7 @@ extension Link: TransportHandler {
   /// does that instead, because its write may end the hold.
   func updateReadInterest() {
     guard isAlive, isConnected, !endsTurn else { return }
-    if core.holdsReading { isHeld = true }
-    watch(bytes: !isHeld && !core.carriage.peerHasEnded, room: awaitsRoom)
+    if core.holdsReading { gate.hold() }
+    watch(bytes: !gate.isHeld && !core.carriage.peerHasEnded, room: awaitsRoom)
   }
 }

@@ -83,7 +83,7 @@ extension Link {
     let wait = brake.charge(bytes: count, frames: core.counters.framesReceived, at: now)
     guard wait > 0, isAlive, core.isOpen else { return }
     core.slowed(at: now)
-    isHeld = true
+    gate.hold()
     brake.hold(self, for: wait, at: now)
     log(.notice, "Slowed a peer down that sends too much", ["ms": .milliseconds(wait)])
     // Stop watching for bytes; a ping may have to be written.
@@ -93,7 +93,7 @@ extension Link {
   /// Reads again, now that the peer may send more.
   fileprivate func endSlowing(after time: Int64) {
     core.unslowed(after: time)
-    guard isAlive, isHeld, !core.holdsReading else { return }
+    guard isAlive, gate.isHeld, !core.holdsReading else { return }
     awaitEndOfTurn()
   }
 }

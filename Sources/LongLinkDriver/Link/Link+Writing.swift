@@ -20,7 +20,7 @@ extension Link: TurnHandler {
     guard isConnected else { return }
     guard !awaitsRoom else {
       // The transport has no room; readiness reports when it has.
-      if !borrowsQueue { reportMemory() }
+      if !gate.borrowsQueue { reportMemory() }
       arm()
       return
     }
@@ -35,18 +35,14 @@ extension Link: TurnHandler {
 
   package func turnEnds(token: UInt64) {
     endsTurn = false
-    if core.waitsForHandlers, loop.leavesJobs, turnsForHandlers < 16 {
-      // The job of a handler that was cancelled may be among those that wait.
-      turnsForHandlers += 1
-      awaitEndOfTurn()
-      if core.hasEffects { deliver() }
-    } else if core.waitsForHandlers {
-      turnsForHandlers = 0
+    let waits = core.waitsForHandlers
+    if waits, !gate.awaitsHandlers(loopLeavesJobs: loop.leavesJobs) {
       core.handlersHaveHadTurn()
       deliver()
       core.handlersTurnEnds()
-    } else if core.hasEffects {
-      deliver()
+    } else {
+      if waits { awaitEndOfTurn() }
+      if core.hasEffects { deliver() }
     }
     if earlyWriting.ends() { evaluateEarlyWriting() }
     flush()
@@ -95,8 +91,7 @@ extension Link: TurnHandler {
     }
     let holds = core.holdsReading
     // Parse the frames that waited while the peer did not read.
-    let resumes = isHeld && !holds
-    isHeld = holds
+    let resumes = gate.resumes(isHeld: holds)
     watch(bytes: !holds && !core.carriage.peerHasEnded, room: isBlocked)
     if resumes { core.resumedReading(at: loop.now) }
     if core.outbox.isEmpty { owner?.linkWroteAll(self) }

@@ -78,8 +78,6 @@ package final class Link {
   private var timer: LoopTimer?
   private var armedFor = LinkInstant.distantFuture
   var endsTurn = false
-  /// The turns whose end was awaited for a handler's job that did not run yet.
-  var turnsForHandlers = 0
   @safe @exclusivity(unchecked) var earlyWriting = EarlyWriting()
   /// The `errno` of an early write that failed in this turn; handled at the turn's end.
   var earlyFailure: Int32?
@@ -89,21 +87,12 @@ package final class Link {
   @safe @exclusivity(unchecked) var isDelivering = false
   /// Whether pushes are the next to use new room.
   var pushesGoFirst = false
-  /// Whether the connection's input is the loop's read queue for now.
-  var borrowsQueue = false
   /// The loop's share of the server's memory budget; nil for a client.
   let share: MemoryShare?
   @safe @exclusivity(unchecked) var account = MemoryAccount()
   /// What the bodies of its requests take, decoded; nil for a client.
   package let decoded: DecodedMemory?
-  /// Whether reading was held because the peer does not read its responses; frames may wait.
-  var isHeld = false
-  /// Whether bytes were left in the transport for lack of memory or time.
-  var leavesBytes = false
-  /// Consecutive turns without a read, to let cancelled handlers return.
-  var postponements: UInt8 = 0
-  /// Whether reads are small because memory is short.
-  var isSparing = false
+  var gate = ReadGate()
   /// What holds reading while the peer sends faster than it may; nil if it may send at any rate.
   let brake: ReadBrake?
   /// What the link counts into once it has ended.
@@ -200,8 +189,8 @@ extension Link {
     } while performEffect()
     isDelivering = false
     if core.holdsReading {
-      isHeld = true
-    } else if isHeld {
+      gate.hold()
+    } else if gate.isHeld {
       awaitEndOfTurn()
     }
     if !core.isLive { releaseMemory() }
@@ -305,7 +294,7 @@ extension Link: TimerHandler {
     if isConnected, awaitsBytes { read() }
     guard isAlive else { return }
     // Bytes that this side left unread are not silence of the peer.
-    if leavesBytes { core.resumedReading(at: loop.driver.now) }
+    if gate.leavesBytes { core.resumedReading(at: loop.driver.now) }
     core.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
     deliver()
     if core.isIdle {

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Decides whether a link reads, how much, and why not.
+///
+/// The link tells it what matters of the core, the loop and the server, and does what it says. It
+/// is a plain value without a clock.
+struct ReadGate: Equatable {
+  /// Why nothing is read in a turn, although bytes may wait; readiness reports them again in the
+  /// next.
+  enum Obstacle: Equatable {
+    /// Many of the connection's handlers are queued: more would delay those of others.
+    case queue
+    /// Memory is short, until evicted connections have freed some.
+    case memory
+  }
+
+  /// How much a turn may read.
+  struct Allowance: Equatable {
+    /// About the most bytes of one read.
+    var size: Int
+    /// The most reads, so that other transports get their turn.
+    var reads: Int
+  }
+
+  /// Whether the core has held reading since the last `resumes`; frames may wait in the input.
+  private(set) var isHeld = false
+  /// Whether bytes were left in the transport for lack of memory or time.
+  private(set) var leavesBytes = false
+  /// Whether reads are small because memory is short.
+  private var isSparing = false
+  /// Consecutive turns without a read, to let cancelled handlers return.
+  private var postponements = 0
+  /// The turns whose end was awaited for a handler's job that did not run yet.
+  private var turnsForHandlers = 0
+  /// Whether the connection's input is the loop's read queue for now.
+  private(set) var borrowsQueue = false
+
+  /// A frame with a body of 64 KiB and a little metadata.
+  private static let largeFrame = 65_536 + 64
+  /// The most bytes of one read, sized to stay in the processor's nearer caches while they are
+  /// parsed. Twice or half of it costs 10 % or more with bodies of 64 KiB.
+  static let fullRead = 2 * largeFrame
+  /// The most bytes of one read while the server's memory is scarce.
+  static let sparingRead = largeFrame
+  /// The most bytes of one read in a long turn, before the connection is open, and while memory is
+  /// short.
+  static let littleRead = 4_096
+  private static let readsPerTurn = 4
+  private static let mostPostponements = 64
+  private static let mostTurnsForHandlers = 16
+
+  // MARK: Whether
+
+  /// Returns why nothing is to be read in this turn; nil if nothing is against it.
+  ///
+  /// If the handlers of given-up requests hold the memory, they get up to 64 turns to return, so
+  /// that new requests need not be refused on their account. Small connections are still read,
+  /// 4 KiB at a time.
+  @inline(__always)
+  mutating func obstacle(
+    isQueued: @autoclosure () -> Bool, isShort: @autoclosure () -> Bool,
+    isSmall: @autoclosure () -> Bool
+  ) -> Obstacle? {
+    leavesBytes = true
+    if isQueued() { return .queue }
+    isSparing = isShort()
+    if isSparing, !isSmall(), postponements < ReadGate.mostPostponements {
+      postponements += 1
+      return .memory
+    }
+    postponements = 0
+    leavesBytes = false
+    return nil
+  }
+
+  /// Notes that the core holds reading.
+  mutating func hold() { isHeld = true }
+
+  /// Notes whether the core holds reading. Returns whether it has held it until now: then frames
+  /// that wait are parsed.
+  mutating func resumes(isHeld holds: Bool) -> Bool {
+    defer { isHeld = holds }
+    return isHeld && !holds
+  }
+
+  // MARK: How much
+
+  /// Begins to read, and returns how much.
+  ///
+  /// `isLate` says that the turn is long, `isFresh` that the peer is to make this side hold little,
+  /// and `isScarce` that memory is. `brake` is the most bytes that the peer's rate allows at once.
+  mutating func begin(isLate: Bool, isFresh: Bool, isScarce: Bool, brake: Int?) -> Allowance {
+    leavesBytes = false
+    var size =
+      isLate || isSparing || isFresh
+      ? ReadGate.littleRead : isScarce ? ReadGate.sparingRead : ReadGate.fullRead
+    if let brake { size = min(size, max(ReadGate.littleRead, brake)) }
+    return Allowance(size: size, reads: min(ReadGate.readsPerTurn, size / ReadGate.littleRead))
+  }
+
+  /// Notes whether one read uses the loop's queue, which is then given back.
+  mutating func setBorrowsQueue(_ borrows: Bool) { borrowsQueue = borrows }
+
+  /// Notes that the last read of a turn has found all that it asked for.
+  mutating func leaveBytes() { leavesBytes = true }
+
+  // MARK: Turns for handlers
+
+  /// Whether the end of another turn is to be awaited, because the job of a handler that was
+  /// cancelled may be among those that wait on the loop.
+  mutating func awaitsHandlers(loopLeavesJobs: Bool) -> Bool {
+    guard loopLeavesJobs, turnsForHandlers < ReadGate.mostTurnsForHandlers else {
+      turnsForHandlers = 0
+      return false
+    }
+    turnsForHandlers += 1
+    return true
+  }
+}
