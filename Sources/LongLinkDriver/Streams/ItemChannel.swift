@@ -4,8 +4,8 @@ package import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
 internal import Synchronization
 
-/// This side of one stream, on its loop: the items that wait for the application, and the calls of
-/// the application that wait for items or for credit.
+/// This side of one stream, on its loop: the link that carries it, how it has ended, and its two
+/// halves.
 ///
 /// The requester makes it with the request and keeps it over retries; the responder makes it when
 /// the request arrives. One task reads at a time; any number can write, in the order of their
@@ -28,24 +28,18 @@ package final class ItemChannel {
     case mustWait
   }
 
-  struct WaitingWrite {
-    let id: UInt64
-    let item: RequestBody
-    let waiter: Waiter<Result<Void, LongLinkError>>
-  }
-
   package let loop: EventLoop
   /// The stream's number in this process, from 1: other connections have streams with the same
   /// serial.
   let number = ItemChannel.count.add(1, ordering: .relaxed).newValue
   /// The type of the request, for errors.
-  let type: MessageType
+  private let type: MessageType
   /// The directions in which this side may send and receive.
-  let shape: StreamShape
+  private let shape: StreamShape
   let isRequester: Bool
   /// The requester's window, if it does not have the configured size.
   private let window: Int?
-  let itemTimeout: Int64?
+  private let itemTimeout: Int64?
 
   private static let count = Atomic<UInt64>(0)
 
@@ -54,58 +48,25 @@ package final class ItemChannel {
   var serial: UInt32 = 0
   private var peer: SocketAddress?
   private var hasOpened = false
-  /// The outcome of the exchange; for a responder success once the requester's items have ended.
-  var outcome: Outcome?
-  /// Why the responder's exchange has ended; nil while it has not, and for a requester.
-  var closed: LongLinkError?
+  /// How the exchange has ended: for a responder, always with an error; nil while it has not.
+  package private(set) var outcome: Outcome?
+  /// Whether the requester has ended its items; the exchange goes on.
+  private var peerHasEnded = false
   /// Whether the response to the requester has begun to arrive: no item has a time limit then.
-  private(set) var isBeingAnswered = false
-
-  // Reading
-  private var inbox = ItemInbox()
-  var reader: (id: UInt64, resume: (Read) -> Void)?
-  /// The cost of the items that the last read returned: the application still holds them.
-  private var lent = 0
-  /// The cost of items that were taken and not reported to the connection yet.
-  private var unreported = 0
-  /// The number of items that were read.
-  package private(set) var itemsRead: UInt64 = 0
-  /// Whether items are dropped on arrival, because nobody will read them.
-  private var discardsItems = false
-  /// Whether an item was dropped.
-  private var hasDropped = false
-  /// Whether the peer gets no credit for the rest of an item until the application has all whole
-  /// ones.
-  private var isPeerStuck = false
+  private var isBeingAnswered = false
   /// The link of an exchange that has ended, while it counts items that the application has not
   /// taken.
   private var pastLink: LoopBound<Link>?
 
-  // Writing
-  /// Whether an item has been passed to the connection.
-  package internal(set) var hasWritten = false
-  /// Whether the connection holds an item that it has not encoded to its end.
-  var isSending = false
-  /// The number of items that the connection has held like that.
-  package internal(set) var itemsTaken: UInt64 = 0
-  /// The number of the last of them, if the exchange has ended before it was sent.
-  private(set) var itemLost: UInt64?
-  var writer: (id: UInt64, waiter: Waiter<Result<Void, LongLinkError>>)?
-  var waiting = Queue<WaitingWrite>()
-  var endsItems = false
-  /// Called once no written item waits for the connection.
-  var onWritten: (() -> Void)?
-  /// Called if written items wait too long for the connection.
-  var onLate: (() -> Void)?
+  private var reading = ItemReading()
+  var writing = ItemWriting()
+  private var timer: LoopTimer?
+
   /// Waits for the outcome of the requester's exchange.
   private var onOutcome: [(Outcome) -> Void] = []
   /// Calls that wait for the end of the exchange.
-  var awaitsEnd: [(id: UInt64, waiter: Waiter<Void>)] = []
-
-  var lastID: UInt64 = 0
-  var timer: LoopTimer?
-  var readDeadline = LinkInstant.distantFuture
-  var writeDeadline = LinkInstant.distantFuture
+  private var awaitsEnd: [(id: UInt64, waiter: Waiter<Void>)] = []
+  private var lastID: UInt64 = 0
 
   /// Makes the requester's side.
   package init(
@@ -133,7 +94,7 @@ package final class ItemChannel {
     self.serial = serial
     peer = link.peer
     hasOpened = true
-    if !shape.contains(.requestItems) { outcome = .success([]) }
+    peerHasEnded = !shape.contains(.requestItems)
   }
 
   deinit {
@@ -151,9 +112,11 @@ package final class ItemChannel {
       credit: shape.contains(.responseItems) ? window ?? link.firstWindow : nil,
       largestWindow: window, sendsItems: shape.contains(.requestItems))
   }
+}
 
-  // MARK: The exchange
+// MARK: - The exchange
 
+extension ItemChannel {
   /// A link carries the request.
   func opened(on link: Link, serial: UInt32) {
     self.link = link
@@ -169,49 +132,42 @@ package final class ItemChannel {
     hasOpened = false
     guard isBeingAnswered else { return }
     isBeingAnswered = false
-    if reader != nil { armForReading() }
-    if !waiting.isEmpty { armForWriting() }
+    if reading.isAwaited { armForReading() }
+    if !writing.isEmpty { armForWriting() }
   }
 
   /// The response has begun to arrive.
   func responseBegan() {
     isBeingAnswered = true
-    readDeadline = .distantFuture
-    writeDeadline = .distantFuture
+    reading.deadline = .distantFuture
+    writing.deadline = .distantFuture
+  }
+
+  /// Ends the responder's side.
+  func close(_ detail: String) {
+    ended(.failure(error(.closed, detail)))
   }
 
   /// The exchange has ended; for a responder, by a cancel or with its connection.
   func ended(_ outcome: Outcome) {
-    if isRequester {
-      guard self.outcome == nil else { return }
-      self.outcome = outcome
-    } else if case .failure(let error) = outcome, closed == nil {
-      closed = error
-      // A handler that goes on regardless must not keep them: a peer could cancel one stream after
-      // the other, and each would hold a window.
-      inbox = ItemInbox()
-    }
-    if isRequester, let link, link.holdsUnread(serial) { pastLink = LoopBound(link, on: loop) }
+    guard self.outcome == nil else { return }
+    self.outcome = outcome
+    // A handler that goes on regardless must not keep them: a peer could cancel one stream after
+    // the other, and each would hold a window.
+    if !isRequester { reading.drop() }
+    if let link, link.holdsUnread(serial) { pastLink = LoopBound(link, on: loop) }
     link = nil
-    onWritten = nil
-    onLate = nil
+    writing.exchangeEnded()
     wakeReader()
-    let failure = endedError
-    writer?.waiter(.failure(failure))
-    writer = nil
-    if isSending { itemLost = itemsTaken }
-    isSending = false
-    while let write = waiting.popFirst() { write.waiter(.failure(failure)) }
-    disarm()
+    failWriters(endedError)
+    if let timer { loop.cancel(timer) }
+    timer = nil
     let waits = onOutcome
     onOutcome = []
     for wait in waits { wait(outcome) }
     for wait in awaitsEnd { wait.waiter(()) }
     awaitsEnd = []
   }
-
-  /// The outcome of the requester's exchange; nil while it has not ended.
-  package var outcomeNow: Outcome? { outcome }
 
   /// Calls a function once with the outcome of the requester's exchange.
   package func whenEnded(_ function: @escaping (Outcome) -> Void) {
@@ -225,10 +181,21 @@ package final class ItemChannel {
     whenEnded { function(error.with(delivery: $0.delivery)) }
   }
 
-  /// The requester has ended its items; the exchange goes on.
-  private func receivedEnd() {
-    outcome = .success([])
-    wakeReader()
+  /// Waits for the end of the exchange; returns the number of the wait, nil if it has ended.
+  package func awaitEnd(_ waiter: Waiter<Void>) -> UInt64? {
+    guard outcome == nil else {
+      waiter(())
+      return nil
+    }
+    lastID += 1
+    awaitsEnd.append((lastID, waiter))
+    return lastID
+  }
+
+  /// Ends the wait of a task that was cancelled.
+  package func cancelAwaitEnd(_ id: UInt64) {
+    guard let index = awaitsEnd.firstIndex(where: { $0.id == id }) else { return }
+    awaitsEnd.remove(at: index).waiter(())
   }
 
   /// Makes the error of a read or write.
@@ -238,9 +205,8 @@ package final class ItemChannel {
   func error(
     _ code: LongLinkError.Code, _ detail: String, delivery: Delivery? = nil
   ) -> LongLinkError {
-    let known = isRequester ? outcome?.delivery : nil
-    return LongLinkError(
-      code, delivery: delivery ?? known ?? .sent,
+    LongLinkError(
+      code, delivery: delivery ?? outcome?.delivery ?? .sent,
       doing: .request(type, serial: hasOpened ? serial : nil), detail: detail, peer: peer,
       stream: number)
   }
@@ -249,40 +215,50 @@ package final class ItemChannel {
 // MARK: - Reading
 
 extension ItemChannel {
+  /// The number of items that were read.
+  package var itemsRead: UInt64 { reading.count }
+
+  /// Whether items wait for the application.
+  var hasWaiting: Bool { !reading.inbox.isEmpty }
+
+  /// Whether an item has come: then the peer has run its handler.
+  var hasReceived: Bool { reading.hasReceived }
+
   /// An item, or the end of the items, has arrived.
   @inline(__always)
   func received(_ item: Arrival, on link: Link) {
-    isPeerStuck = false
-    if item.kind == .end {
-      receivedEnd()
-    } else if let reader, inbox.isEmpty {
-      self.reader = nil
-      readDeadline = .distantFuture
-      lent = item.cost
-      itemsRead += 1
-      reader.resume(.items([link.takeBody(of: item)]))
-    } else if discardsItems {
-      hasDropped = true
-      link.tookItems(serial, cost: item.cost)
-    } else {
-      link.moveItem(item, to: &inbox)
+    guard item.kind != .end else { return receivedEnd() }
+    switch reading.place(cost: item.cost) {
+    case .reader(let resume): resume(.items([link.takeBody(of: item)]))
+    case .inbox: link.moveItem(item, to: &reading.inbox)
+    case .nowhere: link.tookItems(serial, cost: item.cost)
     }
+  }
+
+  /// The requester has ended its items; the exchange goes on.
+  private func receivedEnd() {
+    reading.setPeerStuck(false)
+    peerHasEnded = true
+    wakeReader()
+  }
+
+  /// The peer gets no credit for the rest of an item, because whole items were not taken.
+  func peerIsStuck() {
+    reading.setPeerStuck(true)
+    unstick()
+  }
+
+  /// Lets a peer go on that is stuck, if the application has all whole items.
+  private func unstick() {
+    if reading.unsticks() { link?.lentItems(serial) }
   }
 
   /// Returns up to `limit` items, or the end; nil if there is nothing yet. Items that were returned
   /// before count as taken.
   package func read(upTo limit: Int) -> Read? {
     takeBack()
-    if inbox.isEmpty { return end }
-    var items: [[UInt8]] = []
-    items.reserveCapacity(min(limit, inbox.count))
-    while items.count < limit, !inbox.isEmpty, lent < 65_536 {
-      let (item, cost) = inbox.removeFirst()
-      items.append(item)
-      lent += cost
-    }
-    itemsRead += UInt64(items.count)
-    if inbox.isEmpty { emptied() }
+    guard let items = reading.next(upTo: limit) else { return end }
+    unstick()
     return .items(items)
   }
 
@@ -291,53 +267,21 @@ extension ItemChannel {
   @inline(__always)
   func readOne() -> [UInt8]? {
     takeBack()
-    guard !inbox.isEmpty else { return nil }
-    let (item, cost) = inbox.removeFirst()
-    lent = cost
-    itemsRead += 1
-    if inbox.isEmpty { emptied() }
+    guard let item = reading.next() else { return nil }
+    unstick()
     return item
   }
 
-  /// The application has all whole items.
-  private func emptied() {
-    inbox.releaseRoom()
-    if isPeerStuck { unstick() }
-  }
-
-  private func unstick() {
-    isPeerStuck = false
-    link?.lentItems(serial)
-  }
-
-  /// The peer gets no credit for the rest of an item, because whole items were not taken.
-  func peerIsStuck() {
-    isPeerStuck = true
-    if inbox.isEmpty { unstick() }
-  }
-
-  /// Whether items wait for the application.
-  var hasWaiting: Bool { !inbox.isEmpty }
-
-  /// Whether an item has come: then the peer has run its handler.
-  var hasReceived: Bool { itemsRead > 0 || !inbox.isEmpty || hasDropped }
-
-  /// Counts the items that were returned before as taken.
   @inline(__always)
   private func takeBack() {
-    precondition(reader == nil, "only one task may read the items of a stream at a time")
-    unreported += lent
-    lent = 0
-    if unreported >= 16_384 || unreported > 0 && inbox.isEmpty { reportTaken() }
+    if let cost = reading.takeBack() { reportTaken(cost) }
   }
 
-  private func reportTaken() {
-    let cost = unreported
-    unreported = 0
+  private func reportTaken(_ cost: Int) {
     link?.tookItems(serial, cost: cost)
     guard let pastLink else { return }
     pastLink.value.tookUnread(serial, cost: cost)
-    if inbox.isEmpty {
+    if !hasWaiting {
       pastLink.value.forgetUnread(serial)
       self.pastLink = nil
     }
@@ -345,41 +289,69 @@ extension ItemChannel {
 
   /// The end of the items, if it has come.
   private var end: Read? {
-    if let closed { return .ended(.failure(closed)) }
-    guard let outcome else { return nil }
+    guard let outcome else { return peerHasEnded ? .ended(.success([])) : nil }
+    guard isRequester else { return .ended(outcome) }
     return .ended(outcome.mapError { $0.with(itemsReceived: itemsRead) })
+  }
+
+  private func wakeReader() {
+    guard let end else { return }
+    reading.readerWithoutItems()?(end)
   }
 
   /// Waits for items or the end; returns the number of the wait, by which it can be cancelled.
   package func wait(_ resume: @escaping (Read) -> Void) -> UInt64 {
-    lastID += 1
-    reader = (lastID, resume)
+    let id = reading.wait(resume)
     armForReading()
-    return lastID
+    return id
   }
 
   /// Ends a wait of a task that was cancelled.
   package func cancelRead(_ id: UInt64) {
-    guard let reader, reader.id == id else { return }
-    self.reader = nil
-    readDeadline = .distantFuture
-    reader.resume(.ended(.failure(error(.cancelled, "").with(itemsReceived: itemsRead))))
+    if let resume = reading.cancel(id) { resume(failedRead(.cancelled, "")) }
   }
 
-  private func wakeReader() {
-    guard let reader, inbox.isEmpty, let end else { return }
-    self.reader = nil
-    readDeadline = .distantFuture
-    reader.resume(end)
+  private func failedRead(_ code: LongLinkError.Code, _ detail: String) -> Read {
+    .ended(.failure(error(code, detail).with(itemsReceived: itemsRead)))
   }
 
   /// Drops all items from here on: nobody will read them.
-  package func discardItems() {
-    discardsItems = true
-    unreported += lent
-    lent = 0
-    if !inbox.isEmpty { hasDropped = true }
-    while !inbox.isEmpty { unreported += inbox.removeFirst().cost }
-    reportTaken()
+  package func discardItems() { reportTaken(reading.discard()) }
+}
+
+// MARK: - Time
+
+extension ItemChannel: TimerHandler {
+  private func armForReading() {
+    guard let itemTimeout, !isBeingAnswered else { return }
+    reading.deadline = loop.now + itemTimeout
+    arm()
+  }
+
+  func armForWriting() {
+    guard let itemTimeout, writing.deadline == .distantFuture, !isBeingAnswered else { return }
+    writing.deadline = loop.now + itemTimeout
+    arm()
+  }
+
+  private func arm() {
+    guard timer == nil else { return }
+    let deadline = min(reading.deadline, writing.deadline)
+    guard deadline != .distantFuture else { return }
+    timer = loop.schedule(at: deadline, self, token: 0)
+  }
+
+  package func timerFired(token: UInt64) {
+    timer = nil
+    let now = loop.driver.now
+    if let resume = reading.expire(at: now) {
+      resume(failedRead(.deadlineExceeded, "no item came in time"))
+    }
+    if writing.expires(at: now) {
+      failWriters(error(.deadlineExceeded, "the peer took no item in time"))
+      // Nobody else gives up an item that the connection has taken.
+      writing.onLate?()
+    }
+    arm()
   }
 }

@@ -58,7 +58,7 @@ extension RequestSender {
       try await work(Items(channel), ItemWriter(channel))
     } catch let error as LongLinkError where error.isOf(stream: request.number) {
       if error.code == .streamEnded,
-        let outcome = await channel.loop.run({ channel.value.outcomeNow })
+        let outcome = await channel.loop.run({ channel.value.outcome })
       {
         // The response says what happened to the items.
         lease.end()
