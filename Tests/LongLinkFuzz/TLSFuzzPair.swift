@@ -162,16 +162,16 @@ final class TLSFuzzSide: TransportHandler {
     try expect(
       read.count <= peer.written.count && read.elementsEqual(peer.written.prefix(read.count)),
       "bytes were read that the peer has not written")
-    try expect((stream.heldBytes ?? 0) <= TLSFuzzSide.mostHeld, "the stream holds too much")
+    try expect((stream.layer?.heldBytes ?? 0) <= TLSFuzzSide.mostHeld, "the stream holds too much")
     guard !isOver else { return }
     let now = written.count - stream.unacknowledgedBytes
     try expect(now >= acknowledged && now <= written.count, "acknowledged bytes were taken back")
     acknowledged = now
-    if hasEnded, !stream.isCutOff {
+    if hasEnded, stream.layer?.isCutOff == false {
       try expect(
         peer.hasSentEnd && read.count == peer.written.count, "an end came that nobody has sent")
     }
-    if hasFailed, stream.security != nil {
+    if hasFailed, stream.layer?.security != nil {
       throw FuzzFailure("a stream that has failed says that it is secured")
     }
   }
@@ -201,7 +201,7 @@ final class TLSFuzzPair {
   func act() throws(FuzzFailure) -> Bool {
     guard !input.isEmpty else { return false }
     let action = input.byte() % 12
-    let isSecured = client.stream.security != nil && server.stream.security != nil
+    let isSecured = client.stream.layer?.security != nil && server.stream.layer?.security != nil
     // An end before the handshake is over is a failure of it.
     if [4, 5, 6, 7, 11].contains(action) || !isSecured && [2, 10].contains(action) {
       isIntact = false
@@ -222,7 +222,7 @@ final class TLSFuzzPair {
       if input.byte() & 3 == 0 {
         attacked.close(resets: input.byte() & 1 == 0)
       } else {
-        attacked.stream.releaseStorage()
+        attacked.stream.layer?.releaseStorage()
       }
     }
     turn()
@@ -275,7 +275,7 @@ final class TLSFuzzPair {
       try expect(!side.hasFailed, "a side has failed although nothing was damaged")
       try expect(side.read.count == peer.written.count, "bytes have not arrived")
     }
-    let isSecured = client.stream.security != nil && server.stream.security != nil
+    let isSecured = client.stream.layer?.security != nil && server.stream.layer?.security != nil
     try expect(
       isSecured || client.hasShutDown || server.hasShutDown,
       "a handshake stands still")

@@ -49,7 +49,7 @@ import Testing
         on: loop, try TLSServer(configuration),
         client: RawTLS(version: version, chain: chain, key: key))
       stage.shakeHands()
-      let failure = stage.stream.securityFailure
+      let failure = stage.stream.layer?.securityFailure
       #expect(failure?.code == .invalidCertificate, "\(detail): \(String(describing: failure))")
       #expect(failure?.detail.contains(detail) == true, "\(String(describing: failure))")
       stage.stream.close()
@@ -80,8 +80,8 @@ import Testing
     let key = try folder.write("key", Certificates.client.key)
     try await Stage.run { loop in
       let stage = Stage(on: loop, try Self.server(), client: RawTLS(chain: chain, key: key))
-      #expect(stage.shakeHands(), "\(String(describing: stage.stream.securityFailure))")
-      #expect(stage.stream.security?.peerCertificate != nil)
+      #expect(stage.shakeHands(), "\(String(describing: stage.stream.layer?.securityFailure))")
+      #expect(stage.stream.layer?.security?.peerCertificate != nil)
       stage.stream.close()
     }
   }
@@ -109,7 +109,7 @@ import Testing
       let server = RawTLS(serverOf: chain, key: key)
       let stage = ClientStage(on: loop, try TLSClient(.trusting()), server: server)
       defer { stage.stream.close() }
-      return stage.shakeHands() ? nil : stage.stream.securityFailure
+      return stage.shakeHands() ? nil : stage.stream.layer?.securityFailure
     }
   }
 
@@ -179,7 +179,7 @@ import Testing
       try await Stage.run { loop in
         let stage = Stage(on: loop, try Self.server(), client: RawTLS())
         stage.send(hello)
-        let detail = stage.stream.securityFailure?.detail ?? "none"
+        let detail = stage.stream.layer?.securityFailure?.detail ?? "none"
         #expect(detail.contains("more than 64 groups, or 8 keys") == isCrowded, "\(detail)")
         stage.stream.close()
       }

@@ -53,7 +53,7 @@ import Testing
       return try clients.map { client in
         let before = OpenSSLMemory.held
         let stage = try open(client)
-        let security = stage.stream.security
+        let security = stage.stream.layer?.security
         precondition(security?.isResumed == (client === clients[0]))
         precondition(security?.peerCertificate?.names == [.dns("server.test")])
         let open = OpenSSLMemory.held

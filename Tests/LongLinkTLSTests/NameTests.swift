@@ -42,8 +42,8 @@ import Testing
     try await Stage.run { loop in
       let below = MemoryTransport()
       let stream = client.secure(below, host: name, on: loop)
-      #expect(stream.securityFailure?.code == .nameMismatch)
-      #expect(stream.securityFailure?.detail.contains("is no name") == true)
+      #expect(stream.layer?.securityFailure?.code == .nameMismatch)
+      #expect(stream.layer?.securityFailure?.detail.contains("is no name") == true)
       #expect(throws: SocketError.self) { try stream.finishConnecting() }
       // Nothing was sent.
       #expect(below.outbox.isEmpty)

@@ -35,7 +35,7 @@ import Testing
         if isResumed { client.resume(first) }
         let stage = Stage(on: loop, server, client: client)
         #expect(stage.shakeHands())
-        let security = try #require(stage.stream.security)
+        let security = try #require(stage.stream.layer?.security)
         #expect(security.version == "TLSv1.2")
         #expect(security.isResumed == isResumed)
         #expect(client.isResumed == isResumed)
@@ -67,8 +67,8 @@ import Testing
         let server = isResumed ? RawTLS(like: first) : first
         let stage = ClientStage(on: loop, client, server: server)
         #expect(stage.shakeHands())
-        #expect(stage.stream.security?.version == "TLSv1.2")
-        #expect(stage.stream.security?.isResumed == isResumed)
+        #expect(stage.stream.layer?.security?.version == "TLSv1.2")
+        #expect(stage.stream.layer?.security?.isResumed == isResumed)
         stage.exchange()
         try ClientStage.write([1, 2], to: stage.stream)
         stage.exchange()
@@ -105,7 +105,7 @@ import Testing
       let server = RawTLS(serverOf: files.chain, key: files.key, version: Self.version)
       let stage = ClientStage(on: loop, try TLSClient(.trusting()), server: server)
       #expect(!stage.shakeHands())
-      #expect(stage.stream.securityFailure?.code == .noCommonVersion)
+      #expect(stage.stream.layer?.securityFailure?.code == .noCommonVersion)
       stage.stream.close()
     }
   }

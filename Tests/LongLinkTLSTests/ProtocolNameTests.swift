@@ -16,7 +16,7 @@ import Testing
       let server = RawTLS(serverOf: files.chain, key: files.key, choosing: choice)
       let stage = ClientStage(on: loop, try TLSClient(.trusting()), server: server)
       #expect(!stage.shakeHands())
-      #expect(stage.stream.securityFailure?.code == .noApplicationProtocol)
+      #expect(stage.stream.layer?.securityFailure?.code == .noApplicationProtocol)
       stage.stream.close()
     }
   }

@@ -78,7 +78,7 @@ import Testing
       // The peer is told, and nothing is held for it.
       #expect(stage.below.takeOutput().count > 7)
       #expect(stage.below.hasShutDown)
-      #expect(stage.stream.heldBytes == 0)
+      #expect(stage.stream.layer?.heldBytes == 0)
       stage.stream.close()
     }
   }
@@ -114,16 +114,16 @@ import Testing
         for _ in 0..<16 { stage.below.inbox += stage.client.write([1]) }
         stage.send(stage.client.updateKeys())
         stage.readAll()
-        mostHeld = max(mostHeld, stage.stream.heldBytes ?? 0)
+        mostHeld = max(mostHeld, stage.stream.layer?.heldBytes ?? 0)
         // Some are fine, behind a whole piece that waits.
         if round == 100 { #expect(stage.ending == nil) }
       }
       #expect(stage.ending == "damaged")
-      #expect(stage.stream.securityFailure?.detail.contains("new keys") == true)
+      #expect(stage.stream.layer?.securityFailure?.detail.contains("new keys") == true)
       // With OpenSSL's buffers of a connection that is used.
       #expect(mostHeld < 200_000, "\(mostHeld)")
-      stage.stream.releaseStorage()
-      #expect(stage.stream.heldBytes == 0)
+      stage.stream.layer?.releaseStorage()
+      #expect(stage.stream.layer?.heldBytes == 0)
       stage.stream.close()
     }
   }
@@ -164,8 +164,8 @@ import Testing
       stage.below.deliver()
       stage.readAll()
       #expect(stage.ending == "damaged")
-      #expect(stage.stream.securityFailure?.detail.contains("alert") == true)
-      #expect(stage.stream.heldBytes == 0)
+      #expect(stage.stream.layer?.securityFailure?.detail.contains("alert") == true)
+      #expect(stage.stream.layer?.heldBytes == 0)
       stage.stream.close()
     }
   }
@@ -260,8 +260,8 @@ import Testing
           $0.minimumVersion = .tls12
         }, client: RawTLS(version: 0x0303))
       #expect(old.shakeHands())
-      #expect(old.stream.security?.version == "TLSv1.2")
-      #expect(old.stream.security?.cipher.contains("GCM") == true)
+      #expect(old.stream.layer?.security?.version == "TLSv1.2")
+      #expect(old.stream.layer?.security?.cipher.contains("GCM") == true)
       old.stream.close()
     }
   }

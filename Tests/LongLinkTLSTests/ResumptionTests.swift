@@ -27,9 +27,9 @@ import Testing
         let stage = ClientStage(on: loop, client, server, host: host)
         guard stage.shakeHands() else {
           defer { stage.close() }
-          return stage.stream.securityFailure?.code.description ?? "none"
+          return stage.stream.layer?.securityFailure?.code.description ?? "none"
         }
-        let isResumed = stage.stream.security?.isResumed
+        let isResumed = stage.stream.layer?.security?.isResumed
         try stage.finish()
         return isResumed == true ? "resumed" : "new"
       }

@@ -20,7 +20,7 @@ import Testing
       stage.below.room = 10
       #expect(try stage.write(Array(repeating: 1, count: 100)) == 100)
       #expect(try stage.write([2]) == 0)
-      #expect((stage.stream.heldBytes ?? 0) > 90)
+      #expect((stage.stream.layer?.heldBytes ?? 0) > 90)
       #expect(stage.below.interest == [.read, .write])
       stage.stream.setInterest([.read, .write])
       stage.below.room = 50
@@ -29,7 +29,7 @@ import Testing
       stage.below.room = .max
       stage.below.deliver()
       #expect(stage.readiness.last?.contains(.write) == true)
-      #expect(stage.stream.heldBytes == 0)
+      #expect(stage.stream.layer?.heldBytes == 0)
       #expect(try stage.write([2, 3]) == 2)
       stage.client.receive(stage.below.takeOutput())
       #expect(stage.client.read() == Array(repeating: 1, count: 100) + [2, 3])
@@ -43,7 +43,7 @@ import Testing
       stage.shakeHands()
       stage.below.room = 100_000
       #expect(try stage.write(Array(repeating: 1, count: 1_000_000)) == 131_072)
-      #expect((stage.stream.heldBytes ?? 0) < 70_000)
+      #expect((stage.stream.layer?.heldBytes ?? 0) < 70_000)
       stage.stream.close()
     }
   }
@@ -234,7 +234,7 @@ import Testing
       stage.below.inbox = [0x17, 3, 3, 0, 30] + Array(repeating: 0, count: 30)
       stage.below.failure = SocketError(operation: "write", errno: 32)
       #expect(throws: SocketError.self) { try stage.write([1]) }
-      #expect(stage.stream.securityFailure?.code == .damaged)
+      #expect(stage.stream.layer?.securityFailure?.code == .damaged)
       stage.stream.close()
     }
   }
@@ -265,7 +265,7 @@ import Testing
       for _ in 0..<10 where stage.ending == nil { stage.readAll(pieces: 1_000) }
       #expect(stage.bytes.count == 5_000)
       #expect(stage.ending != nil)
-      #expect(stage.stream.securityFailure?.code == .damaged)
+      #expect(stage.stream.layer?.securityFailure?.code == .damaged)
       stage.stream.close()
     }
   }
@@ -295,24 +295,24 @@ import Testing
       // Heartbeats alone keep nothing.
       for _ in 0..<20 {
         for _ in 0..<4 { try exchange() }
-        #expect(stage.stream.heldBytes == 0)
-        stage.stream.releaseStorage()
+        #expect(stage.stream.layer?.heldBytes == 0)
+        stage.stream.layer?.releaseStorage()
       }
       for _ in 0..<20 { try exchange() }
-      let buffers = try #require(stage.stream.heldBytes)
+      let buffers = try #require(stage.stream.layer?.heldBytes)
       #expect((32_768...36_864).contains(buffers))
-      stage.stream.releaseStorage()
-      #expect(stage.stream.heldBytes == 0)
+      stage.stream.layer?.releaseStorage()
+      #expect(stage.stream.layer?.heldBytes == 0)
       // With decrypted bytes that wait, they stay, and nothing is lost.
       for _ in 0..<20 { try exchange() }
       stage.send(stage.client.write([UInt8](repeating: 5, count: 10_000)))
       let former = stage.bytes.count
       try stage.readOnce(10)
-      stage.stream.releaseStorage()
-      #expect((stage.stream.heldBytes ?? 0) > 0)
+      stage.stream.layer?.releaseStorage()
+      #expect((stage.stream.layer?.heldBytes ?? 0) > 0)
       stage.readAll()
       #expect(stage.bytes.count == former + 10_000)
-      #expect(stage.stream.heldBytes == 0)
+      #expect(stage.stream.layer?.heldBytes == 0)
       try exchange()
       stage.stream.close()
     }

@@ -124,7 +124,7 @@ import Testing
         let stage = try begin(silence, server, RawTLS(like: settings), on: loop)
         // An issue of each would take minutes to report.
         precondition(stage.ending == nil, "\(silence): \(stage.ending ?? "")")
-        precondition((stage.stream.security == nil) == (silence != .record))
+        precondition((stage.stream.layer?.security == nil) == (silence != .record))
         // Its peer's memory is not the server's.
         stage.client.free()
         stages.append(stage)
@@ -170,8 +170,8 @@ import Testing
         }
         stage.readAll()
         #expect(stage.ending == "damaged")
-        #expect(stage.stream.securityFailure?.detail.contains("24 KiB") == true)
-        #expect((stage.stream.heldBytes ?? 0) == 0)
+        #expect(stage.stream.layer?.securityFailure?.detail.contains("24 KiB") == true)
+        #expect((stage.stream.layer?.heldBytes ?? 0) == 0)
         stage.stream.close()
       }
     }
@@ -187,7 +187,7 @@ import Testing
         stage.readAll()
         #expect(stage.ending == (count < 512 ? nil : "damaged"))
         if count > 512 {
-          #expect(stage.stream.securityFailure?.detail.contains("too many records") == true)
+          #expect(stage.stream.layer?.securityFailure?.detail.contains("too many records") == true)
         }
         stage.stream.close()
       }
@@ -209,7 +209,7 @@ import Testing
       records[2].replaceSubrange(5..<9, with: [1, 0xFF, 0xFF, 0xFF])
       stage.send(Array(records.joined()))
       stage.readAll()
-      let detail = try #require(stage.stream.securityFailure?.detail)
+      let detail = try #require(stage.stream.layer?.securityFailure?.detail)
       #expect(detail.contains("broke a rule of TLS"), "\(detail)")
       stage.stream.close()
     }

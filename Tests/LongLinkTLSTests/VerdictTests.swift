@@ -72,7 +72,7 @@ import Testing
       try stage.readOnce(100)
       #expect(stage.bytes == [1])
       #expect(throws: SocketError.self) { try stage.write([1]) }
-      let failure = try #require(stage.stream.securityFailure)
+      let failure = try #require(stage.stream.layer?.securityFailure)
       #expect(failure.detail.contains("broke a rule of TLS"), "\(failure.detail)")
       #expect(stage.below.hasShutDown)
       stage.stream.close()

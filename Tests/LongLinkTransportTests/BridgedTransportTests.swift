@@ -100,7 +100,7 @@ private struct Station {
 
   @Test func `bytes that wait are held, output only while it is full`() throws {
     let station = try Station()
-    let held = { station.bench.onLoop { station.stream.heldBytes } }
+    let held = { station.bench.onLoop { station.stream.layer?.heldBytes } }
     #expect(held() == 0)
     _ = station.deliver([1, 2, 3])
     #expect(held() == 3)
@@ -143,7 +143,7 @@ private struct Station {
       if fails {
         #expect(throws: failure) { _ = try station.read(8) }
         #expect(throws: failure) { _ = try station.write(1) }
-        #expect(station.stream.failureText == "why")
+        #expect(station.stream.layer?.failureText == "why")
       } else {
         #expect(try station.read(8) == [])
         #expect(try station.write(1) == 1)

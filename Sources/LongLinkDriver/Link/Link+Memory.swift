@@ -20,7 +20,7 @@ extension Link {
 
   private func reportMemory(in share: MemoryShare) {
     var held = isAlive ? core.held : HeldMemory(outlived: core.held.outlived)
-    if isTransformed, isAlive { held.open += transport.heldBytes ?? 0 }
+    if let layer, isAlive { held.open += layer.heldBytes }
     let more = account.change(
       to: held, at: loop.now, moved: core.counters.bytesReceived &+ core.counters.bytesSent)
     if let more { share.add(more) }
@@ -107,12 +107,7 @@ extension Link {
   /// Frees the connection's empty buffers.
   package func releaseRoom() {
     core.releaseRoom()
-    releaseTransform()
+    if isAlive { layer?.releaseStorage() }
     reportMemory()
-  }
-
-  /// Frees what the transport keeps to be fast.
-  func releaseTransform() {
-    if isTransformed, isAlive { transport.releaseStorage() }
   }
 }

@@ -39,7 +39,7 @@ extension Link: TransportHandler {
   /// Ends the connection because its transport has failed: for a reason of its security, or with a
   /// number of the system.
   func failed(errno: Int32) {
-    if let failure = transport.securityFailure {
+    if let failure = layer?.securityFailure {
       core.failed(security: failure.code)
     } else {
       core.failed(errno: errno)
@@ -109,10 +109,10 @@ extension Link: TransportHandler {
       if brake != nil { chargeRead(of: count) }
       return count == size
     case .wouldBlock:
-      if transport.hasReadPart { readPart() }
+      if layer?.hasReadPart == true { readPart() }
       return false
     case .end:
-      core.ended(at: loop.now, isCutOff: transport.isCutOff)
+      core.ended(at: loop.now, isCutOff: layer?.isCutOff == true)
       flush()
       deliver()
       return false

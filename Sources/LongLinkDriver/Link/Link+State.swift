@@ -29,13 +29,13 @@ extension Link {
   /// Whether this server decides about each client.
   package var identifies: Bool { core.settings.identifies }
   /// How the transport is secured; nil for a plain one.
-  package var security: ConnectionSecurity? { transport.security }
+  package var security: ConnectionSecurity? { layer?.security }
   /// How long the peer, or a proxy in its place, asked to wait as the transport broke, in
   /// nanoseconds.
-  var retryAfter: Int64? { transport.retryAfter }
+  var retryAfter: Int64? { layer?.retryAfter }
   /// Why the transport could not be secured, or is no longer secure.
   package var securityFailure: SecurityFailure? {
-    if let failure = transport.securityFailure { return failure }
+    if let failure = layer?.securityFailure { return failure }
     guard case .securityFailed(let code) = core.endReason else { return nil }
     let (peer, side) = role == .client ? ("server", "client") : ("client", "server")
     let text =
@@ -49,7 +49,7 @@ extension Link {
   /// The most time for the handshake, that of the security included.
   private var handshakeLimit: Duration { .nanoseconds(core.settings.handshakeTimeout) }
   /// Whether the peer's system has answered the connect.
-  package var isReached: Bool { isConnected || isAlive && transport.isHandshaking }
+  package var isReached: Bool { isConnected || isAlive && layer?.isHandshaking == true }
   /// The name that the peer gave itself.
   package var peerName: String { core.agreement.name }
 
@@ -77,7 +77,7 @@ extension Link {
   }
 
   private func ownDetail(of reason: CloseReason) -> String {
-    if reason.isLateHandshake, endedInHandshake || isAlive && transport.isHandshaking {
+    if reason.isLateHandshake, endedInHandshake || isAlive && layer?.isHandshaking == true {
       return """
         the \(role == .client ? "server" : "client") did not complete the handshake of TLS in time \
         (\(role == .client ? "connectTimeout" : "firstFrameTimeout"): \(handshakeLimit))
@@ -91,7 +91,7 @@ extension Link {
       case .goneAway(let code):
         CloseReason.text(ofGoaway: code, from: role == .client ? "server" : "client")
       case .noResponse, .transport:
-        way == nil ? reason.detail : transport.failureText ?? reason.detail
+        way == nil ? reason.detail : layer?.failureText ?? reason.detail
       default: reason.detail
       }
     return way.map { "\($0): \(text)" } ?? text

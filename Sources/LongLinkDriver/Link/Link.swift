@@ -62,8 +62,8 @@ package final class Link {
   @safe @exclusivity(unchecked) var hasMetadata = false
   /// Owned by the link, and not used once the link has ended.
   let transport: any Transport
-  /// Whether the transport holds bytes of its own: one that transforms them, or a bridge.
-  let isTransformed: Bool
+  /// The transport's layer; nil for a plain one.
+  let layer: (any TransportLayer)?
   /// What a short link's way is called in errors and logs; nil on a long link.
   package let way: String?
   /// Whether the link has not ended.
@@ -111,7 +111,7 @@ package final class Link {
     self.id = id
     self.loop = loop
     self.transport = transport
-    isTransformed = transport.heldBytes != nil
+    layer = transport.layer
     self.share = share
     decoded = share.map { DecodedMemory(in: $0) }
     self.isConnected = isConnected
@@ -252,7 +252,7 @@ extension Link {
     timer = nil
     armedFor = .distantFuture
     brake?.stop(on: loop)
-    endedInHandshake = transport.isHandshaking
+    endedInHandshake = layer?.isHandshaking == true
     if reason == .heartbeatLost || core.breaksOff { transport.reset() } else { transport.close() }
     let owner = owner
     self.owner = nil
@@ -299,7 +299,7 @@ extension Link: TimerHandler {
     deliver()
     if core.isIdle {
       core.releaseStorage()
-      releaseTransform()
+      if isAlive { layer?.releaseStorage() }
     }
     reportMemory()
     arm()

@@ -9,8 +9,7 @@ extension TLSTransport {
 
   var localAddress: SocketAddress? { below.localAddress }
   var peerAddress: SocketAddress? { below.peerAddress }
-  var failureText: String? { below.failureText }
-  var retryAfter: Int64? { below.retryAfter }
+  var layer: (any TransportLayer)? { self }
   var isHandshaking: Bool { phase == .handshaking }
 
   /// Made anew at each call, because most transports are asked once at most.
@@ -26,7 +25,7 @@ extension TLSTransport {
       isResumed: engine?.isResumed ?? false)
   }
 
-  var heldBytes: Int? {
+  var heldBytes: Int {
     guard phase != .closed else { return 0 }
     return input.capacity + output.capacity + buffersHeld
   }

@@ -16,7 +16,7 @@ internal import Musl
 /// Records are read from the transport below into a buffer of the loop; only what is left of one
 /// waits here. What the application writes is encrypted into the same buffer and written at once;
 /// only what the transport below does not take waits here, and is written before anything else.
-final class TLSTransport: Transport {
+final class TLSTransport: Transport, TransportLayer {
   enum Phase: Equatable {
     /// The transport below connects.
     case connecting

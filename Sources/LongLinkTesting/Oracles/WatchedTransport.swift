@@ -73,14 +73,7 @@ final class WatchedTransport: Transport {
 
   var localAddress: SocketAddress? { secured.localAddress }
   var peerAddress: SocketAddress? { secured.peerAddress }
-  var failureText: String? { secured.failureText }
-  var retryAfter: Int64? { secured.retryAfter }
-  var security: ConnectionSecurity? { secured.security }
-  var securityFailure: SecurityFailure? { secured.securityFailure }
-  var isHandshaking: Bool { secured.isHandshaking }
-  var isCutOff: Bool { secured.isCutOff }
-  var hasReadPart: Bool { secured.hasReadPart }
-  var heldBytes: Int? { secured.heldBytes }
+  var layer: (any TransportLayer)? { secured.layer }
   var unacknowledgedBytes: Int { secured.unacknowledgedBytes }
   var hasUnreadBytes: Bool { secured.hasUnreadBytes }
 
@@ -93,8 +86,6 @@ final class WatchedTransport: Transport {
   func finishConnecting() throws(SocketError) -> Bool { try secured.finishConnecting() }
 
   func shutDownWriting() { secured.shutDownWriting() }
-
-  func releaseStorage() { secured.releaseStorage() }
 
   func close() { secured.close() }
 

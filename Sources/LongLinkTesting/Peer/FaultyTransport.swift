@@ -148,8 +148,6 @@ final class FaultyTransport: Transport, TransportHandler {
 
   var localAddress: SocketAddress? { isReset ? nil : below.localAddress }
   var peerAddress: SocketAddress? { isReset ? nil : below.peerAddress }
-  var failureText: String? { isReset ? nil : below.failureText }
-  var retryAfter: Int64? { isReset ? nil : below.retryAfter }
   var unacknowledgedBytes: Int { isReset ? 0 : below.unacknowledgedBytes }
   var hasUnreadBytes: Bool { !isReset && below.hasUnreadBytes }
 

@@ -82,9 +82,9 @@ final class PeerConnection: TransportHandler, TimerHandler, TurnHandler {
   }
 
   /// Why the connection could not be secured, or is no longer secure.
-  var securityFailure: SecurityFailure? { stream.securityFailure }
+  var securityFailure: SecurityFailure? { stream.layer?.securityFailure }
   /// Whether the peer's end came without the security's own end.
-  var isCutOff: Bool { isOpen && stream.isCutOff }
+  var isCutOff: Bool { isOpen && stream.layer?.isCutOff == true }
 
   // MARK: Orders
 
@@ -161,7 +161,9 @@ final class PeerConnection: TransportHandler, TimerHandler, TurnHandler {
   }
 
   private func noteSecurity() {
-    guard below != nil, !hasToldSecurity, isOpen, let security = stream.security else { return }
+    guard below != nil, !hasToldSecurity, isOpen, let security = stream.layer?.security else {
+      return
+    }
     hasToldSecurity = true
     owner?.secured(self, security)
   }

@@ -15,7 +15,7 @@ internal import Musl
 ///
 /// The carrier calls the loop at most once per turn, however many pieces it delivers. A failure is
 /// reported as read readiness once even where none is of interest.
-package final class BridgedTransport: Transport, TurnHandler {
+package final class BridgedTransport: Transport, TransportLayer, TurnHandler {
   private let loop: EventLoop
   private let bridge: TransportBridge
   private let carrier: any TransportCarrier
@@ -198,6 +198,8 @@ package final class BridgedTransport: Transport, TurnHandler {
     if announces { carrier.outputWaits() }
   }
 
+  package var layer: (any TransportLayer)? { self }
+
   package var failureText: String? { bridge.state.withLock(of: bridge) { $0.failureText } }
 
   package var retryAfter: Int64? { bridge.state.withLock(of: bridge) { $0.retryAfter } }
@@ -211,7 +213,7 @@ package final class BridgedTransport: Transport, TurnHandler {
 
   /// Output counts only while the carrier cannot take it: until then it is about to leave, and the
   /// loop does not learn when.
-  package var heldBytes: Int? {
+  package var heldBytes: Int {
     let waiting = bridge.state.withLock(of: bridge) { state in
       state.input.count + (state.isOutputFull ? state.output.count : 0)
     }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import LongLinkCore
-
 /// The operations that a transport is ready for.
 package struct Readiness: OptionSet, Hashable, Sendable {
   package let rawValue: UInt8
@@ -74,33 +72,8 @@ package protocol Transport: AnyObject {
   func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome
   /// Writes a prefix of `bytes` in one system call and returns its length; 0 if it would block.
   func write(_ bytes: RawSpan) throws(SocketError) -> Int
-  /// What the transport knows of its failure or end that an error number cannot say, for people,
-  /// such as a status of HTTP; nil for nothing.
-  var failureText: String? { get }
-  /// How long the peer, or what answered in its place, asked this side to wait before the next
-  /// attempt, in nanoseconds; nil if it did not.
-  var retryAfter: Int64? { get }
-  /// Who the peer is and how the transport is secured; nil before that is known, and for a plain
-  /// transport.
-  var security: ConnectionSecurity? { get }
-  /// Why the transport could not be secured, or is no longer secure; nil for any other failure. It
-  /// is kept after `close`.
-  var securityFailure: SecurityFailure? { get }
-  /// Whether the transport below is connected, and the handshake of the security is not complete.
-  /// Never of a plain transport.
-  var isHandshaking: Bool { get }
-  /// Whether an `end` was read that the peer did not protect, so that anyone on the path can have
-  /// caused it. False for a plain transport.
-  var isCutOff: Bool { get }
-  /// Whether the last read, which would block, has taken bytes of the transport below that are not
-  /// yet enough for one of its own. Never of a plain transport.
-  var hasReadPart: Bool { get }
-  /// The bytes that the transport holds in memory, for its transform or the carrier of a bridge;
-  /// nil for a transport that has neither.
-  var heldBytes: Int? { get }
-  /// Frees what the transport's transform keeps to be fast: the transport idles, or memory is
-  /// short.
-  func releaseStorage()
+  /// What the transport knows beyond the bytes; nil for a plain one. It does not change.
+  var layer: (any TransportLayer)? { get }
   /// The number of written bytes that the peer's system has not acknowledged; 0 if not known.
   var unacknowledgedBytes: Int { get }
   /// Whether a read would find bytes; false if not known.
@@ -114,13 +87,5 @@ package protocol Transport: AnyObject {
 }
 
 extension Transport {
-  package var failureText: String? { nil }
-  package var retryAfter: Int64? { nil }
-  package var security: ConnectionSecurity? { nil }
-  package var securityFailure: SecurityFailure? { nil }
-  package var isHandshaking: Bool { false }
-  package var isCutOff: Bool { false }
-  package var hasReadPart: Bool { false }
-  package var heldBytes: Int? { nil }
-  package func releaseStorage() {}
+  package var layer: (any TransportLayer)? { nil }
 }

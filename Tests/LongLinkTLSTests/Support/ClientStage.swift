@@ -61,8 +61,10 @@ final class ClientStage: TransportHandler {
   /// Moves bytes until the handshake is over or has failed; returns whether it is over.
   @discardableResult
   func shakeHands() -> Bool {
-    for _ in 0..<6 where stream.security == nil && stream.securityFailure == nil { exchange() }
-    return stream.security != nil
+    for _ in 0..<6 where stream.layer?.security == nil && stream.layer?.securityFailure == nil {
+      exchange()
+    }
+    return stream.layer?.security != nil
   }
 
   /// Reads what has come.

@@ -61,11 +61,11 @@ final class Stage: TransportHandler {
   @discardableResult
   func shakeHands() -> Bool {
     for _ in 0..<8 {
-      if client.handshake(), stream.security != nil { break }
+      if client.handshake(), stream.layer?.security != nil { break }
       send(client.takeOutput())
       client.receive(below.takeOutput())
     }
-    return stream.security != nil
+    return stream.layer?.security != nil
   }
 
   /// Bytes come from the client.
@@ -99,10 +99,10 @@ final class Stage: TransportHandler {
         bytes += queue.takeAll()
         return true
       case .wouldBlock: break
-      case .end: ending = stream.isCutOff ? "cut off" : "end"
+      case .end: ending = stream.layer?.isCutOff == true ? "cut off" : "end"
       }
     } catch {
-      ending = stream.securityFailure.map { "\($0.code)" } ?? "\(error)"
+      ending = stream.layer?.securityFailure.map { "\($0.code)" } ?? "\(error)"
     }
     return false
   }

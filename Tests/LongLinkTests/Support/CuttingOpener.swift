@@ -35,7 +35,7 @@ final class CuttingOpener: ShortLinkOpener {
   }
 }
 
-private final class CutTransport: Transport {
+private final class CutTransport: Transport, TransportLayer {
   private let base: any Transport
   private let cut: CuttingOpener.Cut
   private var written = 0
@@ -48,6 +48,7 @@ private final class CutTransport: Transport {
 
   var localAddress: SocketAddress? { base.localAddress }
   var peerAddress: SocketAddress? { base.peerAddress }
+  var layer: (any TransportLayer)? { self }
   var failureText: String? { "cut by the test" }
   var retryAfter: Int64? {
     if case .refusing(let wait) = cut { wait.clampedNanoseconds } else { nil }
