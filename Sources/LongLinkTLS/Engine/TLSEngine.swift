@@ -2,6 +2,7 @@
 
 internal import CLongLinkTLS
 internal import LongLinkCore
+internal import LongLinkTransport
 
 /// One side of one connection: it turns bytes of the application into records, and back.
 ///
@@ -144,8 +145,14 @@ internal import LongLinkCore
   /// after a few records.
   func releaseBuffers() { unsafe cll_tls_release_buffers(engine) }
 
-  /// Whether OpenSSL keeps its buffers between records.
-  var keepsBuffers: Bool { unsafe cll_tls_keeps_buffers(engine) }
+  /// What each of OpenSSL's two buffers holds; one of them while a record is partly read.
+  private static let recordMemory = 17 * 1_024
+
+  /// The memory of OpenSSL's buffers, which it may keep between records.
+  var heldBytes: Int {
+    if unsafe cll_tls_keeps_buffers(engine) { return 2 * TLSEngine.recordMemory }
+    return hasPending ? TLSEngine.recordMemory : 0
+  }
 
   /// Whether decrypted bytes wait.
   var hasPending: Bool { unsafe cll_tls_has_pending(engine) }
@@ -199,6 +206,14 @@ internal import LongLinkCore
   /// The name that the client has asked for.
   var serverName: String? {
     unsafe cll_tls_engine_server_name(engine).map { unsafe String(cString: $0) }
+  }
+
+  /// How the connection is secured, once the handshake is over.
+  func security(of side: TLSSide, verifiesPeer: Bool) -> ConnectionSecurity {
+    ConnectionSecurity(
+      version: version, cipher: cipher, applicationProtocol: "longlink/1",
+      serverName: (side.isServer ? serverName : side.name).map { "\(PeerText($0))" },
+      peerCertificate: verifiesPeer ? peer : nil, isResumed: isResumed)
   }
 
   /// Takes a session that the server has given.

@@ -31,7 +31,7 @@ extension TLSTransport {
     phase = isBlocked ? .flushing : .discarding
     timer = loop.schedule(
       at: loop.driver.now + (isBlocked ? Self.longestFlush : Self.longestDiscard), relay, token: 0)
-    attachForLingering()
+    attachBelow()
     updateInterest()
   }
 
@@ -44,7 +44,7 @@ extension TLSTransport {
 
   /// Drops what is of no use to a closed transport.
   private func release() {
-    dropHandler()
+    handler = nil
     input = ByteQueue()
     engine = nil
   }

@@ -4,9 +4,6 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension TLSTransport {
-  /// What each of OpenSSL's two buffers holds; one of them while a record is partly read.
-  private static let recordMemory = 17 * 1_024
-
   var localAddress: SocketAddress? { below.localAddress }
   var peerAddress: SocketAddress? { below.peerAddress }
   var layer: (any TransportLayer)? { self }
@@ -14,25 +11,12 @@ extension TLSTransport {
 
   /// Made anew at each call, because most transports are asked once at most.
   var security: ConnectionSecurity? {
-    guard phase == .open else { return nil }
-    guard let version = engine?.version, let cipher = engine?.cipher else { return nil }
-    return ConnectionSecurity(
-      version: version, cipher: cipher, applicationProtocol: "longlink/1",
-      serverName: (side.isServer ? engine?.serverName ?? nil : side.name).map {
-        "\(PeerText($0))"
-      },
-      peerCertificate: owner.verifiesPeers ? engine?.peer ?? nil : nil,
-      isResumed: engine?.isResumed ?? false)
+    phase == .open ? engine?.security(of: side, verifiesPeer: owner.verifiesPeers) : nil
   }
 
   var heldBytes: Int {
     guard phase != .closed else { return 0 }
-    return input.capacity + output.capacity + buffersHeld
-  }
-
-  private var buffersHeld: Int {
-    if engine?.keepsBuffers == true { return 2 * Self.recordMemory }
-    return engine?.hasPending == true ? Self.recordMemory : 0
+    return input.capacity + output.capacity + (engine?.heldBytes ?? 0)
   }
 
   func releaseStorage() {

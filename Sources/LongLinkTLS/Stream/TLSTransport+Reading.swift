@@ -51,9 +51,7 @@ extension TLSTransport {
 
   /// One step of the handshake over what has come.
   private func step(_ queue: inout ByteQueue) -> TLSEngine.Status {
-    let step = queue.withBytes(queue.position..<queue.position + queue.count) { input in
-      engine?.handshake(input)
-    }
+    let step = queue.withWaiting { engine?.handshake($0) }
     guard let step else { return .failed }
     queue.removeFirst(step.consumed)
     engine?.moveLate(to: &output)
@@ -62,10 +60,7 @@ extension TLSTransport {
 
   /// The failure of the engine, with its alert on its way.
   private func failHandshake() -> SocketError {
-    guard let failure = engine?.failure else {
-      return fail(SecurityFailure(.damaged, "OpenSSL has no memory for a connection"), "secure")
-    }
-    let reason = failure.explained(place, engine?.offender ?? nil)
+    let reason = engineFailure
     if side.isServer, reason.code == .plainPeer {
       output = ByteQueue()
       unsafe output.append(Self.alertToPlainPeer.span.bytes)
@@ -118,9 +113,7 @@ extension TLSTransport {
   private func decrypt(
     _ queue: inout ByteQueue, into buffer: inout OutputRawSpan
   ) throws(SocketError) -> ReadOutcome? {
-    let step = queue.withBytes(queue.position..<queue.position + queue.count) { input in
-      engine?.read(input, into: &buffer)
-    }
+    let step = queue.withWaiting { engine?.read($0, into: &buffer) }
     guard let step else { return nil }
     queue.removeFirst(step.consumed)
     // What failed or ended behind these bytes is found again.
@@ -139,12 +132,14 @@ extension TLSTransport {
 
   /// Fails as the engine has, with its alert on its way.
   func failAsEngine(_ operation: String) -> SocketError {
-    let reason =
-      engine?.failure.explained(place, engine?.offender ?? nil)
-      ?? SecurityFailure(.damaged, "OpenSSL has no memory for a connection")
-    let error = fail(reason, operation)
+    let error = fail(engineFailure, operation)
     endAfterFailure()
     return error
+  }
+
+  private var engineFailure: SecurityFailure {
+    engine?.failure.explained(place, engine?.offender ?? nil)
+      ?? SecurityFailure(.damaged, "OpenSSL has no memory for a connection")
   }
 
   /// Passes on what came with the bytes: tickets, and answers of this side.
@@ -183,9 +178,7 @@ extension TLSTransport {
   /// Takes the buffer of the loop, with what waits here at its front.
   private func borrow(_ queue: inout ByteQueue) {
     loop.swapTransformQueue(with: &queue)
-    guard !input.isEmpty else { return }
-    input.withBytes(input.position..<input.position + input.count) { queue.append($0) }
-    input = ByteQueue()
+    input.move(to: &queue)
   }
 
   /// Returns the buffer, and keeps what is left in it.
@@ -211,5 +204,19 @@ extension TLSTransport {
     } catch {
       return
     }
+  }
+}
+
+extension ByteQueue {
+  /// Passes all bytes that wait to a function.
+  func withWaiting<Result>(_ body: (RawSpan) -> Result) -> Result {
+    withBytes(position..<position + count, body)
+  }
+
+  /// Appends what waits to another queue, and frees the memory.
+  mutating func move(to other: inout ByteQueue) {
+    guard !isEmpty else { return }
+    withWaiting { other.append($0) }
+    self = ByteQueue()
   }
 }

@@ -47,10 +47,7 @@ extension TLSTransport {
       queue.removeAll()
       loop.swapTransformQueue(with: &queue)
     }
-    if !output.isEmpty {
-      output.withBytes(output.position..<output.position + output.count) { queue.append($0) }
-      output = ByteQueue()
-    }
+    output.move(to: &queue)
     guard engine?.write(bytes, to: &queue).status == .done else {
       throw fail(
         SecurityFailure(.damaged, "OpenSSL could not encrypt bytes for the \(place.peer)"), "write")
@@ -101,10 +98,13 @@ extension TLSTransport {
     let count = try writeBelow(waiting.position..<waiting.position + waiting.count, of: &waiting)
     waiting.removeFirst(count)
     guard waiting.isEmpty else { return swap(&waiting, &output) }
-    if hasShutDown, !hasShutDownBelow {
-      hasShutDownBelow = true
-      below.shutDownWriting()
-    }
+    if hasShutDown { shutDownBelow() }
+  }
+
+  private func shutDownBelow() {
+    guard !hasShutDownBelow else { return }
+    hasShutDownBelow = true
+    below.shutDownWriting()
   }
 
   /// Writes what waits; a failure is found by the next read or write.
@@ -122,10 +122,7 @@ extension TLSTransport {
     engine?.moveLate(to: &output)
     hasShutDown = true
     flushOrFail()
-    if output.isEmpty, !hasShutDownBelow {
-      hasShutDownBelow = true
-      below.shutDownWriting()
-    }
+    if output.isEmpty { shutDownBelow() }
   }
 
   func shutDownWriting() {
@@ -135,11 +132,6 @@ extension TLSTransport {
     engine?.close()
     engine?.moveLate(to: &output)
     guard !isBlocked else { return }
-    if output.isEmpty {
-      hasShutDownBelow = true
-      below.shutDownWriting()
-    } else {
-      flushOrFail()
-    }
+    if output.isEmpty { shutDownBelow() } else { flushOrFail() }
   }
 }

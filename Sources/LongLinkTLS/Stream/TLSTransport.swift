@@ -39,15 +39,11 @@ final class TLSTransport: Transport, TransportLayer {
   var engine: TLSEngine?
   let relay = TLSRelay()
   var phase: Phase
-  private var handler: (any TransportHandler)?
+  var handler: (any TransportHandler)?
   private var token: UInt64 = 0
-  var interest: Readiness = .none
-  /// The interest that is set on the transport below.
-  private var interestBelow: Readiness = .none
+  private var readiness = TLSReadiness()
   private var isAttached = false
   private var awaitsTurnEnd = false
-  /// Whether the handler was told of a failure that it does not wait for.
-  private var hasToldFailure = false
 
   /// Records, or a part of one, that are not decrypted yet.
   var input = ByteQueue()
@@ -100,40 +96,27 @@ final class TLSTransport: Transport, TransportLayer {
     requireOpen()
     self.handler = handler
     self.token = token
-    if !isAttached {
-      isAttached = true
-      below.attach(relay, token: 0)
-      updateInterest()
-    }
+    attachBelow()
+    updateInterest()
     scheduleTurnEnd()
   }
 
   func setInterest(_ interest: Readiness) {
     requireOpen()
-    guard interest != self.interest else { return }
-    self.interest = interest
+    guard readiness.setInterest(interest) else { return }
     updateInterest()
     scheduleTurnEnd()
   }
 
   /// Sets the interest in the transport below to what this transport needs now.
   func updateInterest() {
-    let wanted: Readiness
-    switch phase {
-    case .connecting: wanted = .write
-    case .handshaking: wanted = isBlocked ? [.read, .write] : .read
-    case .open:
-      let reads = interest.contains(.read) && !hasEndedBelow
-      let writes = isBlocked || interest.contains(.write)
-      wanted = (reads ? Readiness.read : .none).union(writes ? .write : .none)
-    case .failed: wanted = isBlocked ? .write : .none
-    case .flushing: wanted = .write
-    case .discarding: wanted = .read
-    case .closed: return
-    }
-    guard isAttached, wanted != interestBelow else { return }
-    interestBelow = wanted
-    below.setInterest(wanted)
+    guard isAttached, let interest = readiness.interestBelow(state) else { return }
+    below.setInterest(interest)
+  }
+
+  private var state: TLSReadiness.State {
+    TLSReadiness.State(
+      phase: phase, hasOutput: !output.isEmpty, isBlocked: isBlocked, hasEndedBelow: hasEndedBelow)
   }
 
   /// The transport below is ready.
@@ -169,18 +152,10 @@ final class TLSTransport: Transport, TransportLayer {
   }
 
   /// Tells the handler what the transport is ready for, of what it waits for.
-  func tell(_ readiness: Readiness) {
-    var ready = readiness
-    if isReadable { ready = ready.union(.read) }
-    if isBlocked { ready = ready.intersection(.read) }
-    if phase == .failed { ready = [.read, .write] }
-    var wanted = ready.intersection(interest)
-    if phase == .failed, wanted == .none, !hasToldFailure {
-      hasToldFailure = true
-      wanted = .read
-    }
-    guard wanted != .none, let handler else { return }
-    handler.transportReady(wanted, token: token)
+  func tell(_ ready: Readiness) {
+    let told = readiness.told(ready, isReadable: isReadable, state)
+    guard told != .none, let handler else { return }
+    handler.transportReady(told, token: token)
   }
 
   /// Whether a read would return bytes, the end or a failure without the transport below.
@@ -194,12 +169,7 @@ final class TLSTransport: Transport, TransportLayer {
 
   /// Whether decrypted bytes or a whole record wait.
   var hasRecord: Bool {
-    if !input.isEmpty,
-      input.withBytes(input.position..<input.position + input.count, TLSEngine.hasRecord)
-    {
-      return true
-    }
-    return engine?.hasPending ?? false
+    !input.isEmpty && input.withWaiting(TLSEngine.hasRecord) || engine?.hasPending ?? false
   }
 
   /// Whether the peer's end, or a failure, was found behind bytes that were read, and is told by
@@ -211,18 +181,11 @@ final class TLSTransport: Transport, TransportLayer {
   /// Sees to it that the end of the turn writes what waits, and tells the handler of what it can
   /// read.
   func scheduleTurnEnd() {
-    guard !awaitsTurnEnd, hasWorkAtTurnEnd else { return }
+    guard !awaitsTurnEnd,
+      readiness.hasWork(isReadable: isReadable, hasHandler: handler != nil, state)
+    else { return }
     awaitsTurnEnd = true
     loop.atEndOfTurn(relay, token: 0)
-  }
-
-  private var hasWorkAtTurnEnd: Bool {
-    switch phase {
-    case .handshaking: !output.isEmpty && !isBlocked
-    case .open: !output.isEmpty && !isBlocked || isReadable && interest.contains(.read)
-    case .failed: handler != nil && (interest != .none || !hasToldFailure)
-    case .connecting, .flushing, .discarding, .closed: false
-    }
   }
 
   func turnEnds() {
@@ -234,12 +197,8 @@ final class TLSTransport: Transport, TransportLayer {
     scheduleTurnEnd()
   }
 
-  func dropHandler() {
-    handler = nil
-  }
-
   /// Sees to it that a closed transport hears of the transport below, even if nobody was attached.
-  func attachForLingering() {
+  func attachBelow() {
     guard !isAttached else { return }
     isAttached = true
     below.attach(relay, token: 0)
