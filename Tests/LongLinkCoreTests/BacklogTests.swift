@@ -77,10 +77,10 @@ import Testing
     side.isStalled = true
     for serial: UInt32 in 50..<54 {
       side.receive(RawFrame(.request, tag: 1, serial: serial))
-      side.connection.setPriority(serial - 50, of: serial)
+      side.connection.inbound.setPriority(serial - 50, of: serial)
     }
     // None of a request that is not there.
-    side.connection.setPriority(9, of: 77)
+    side.connection.inbound.setPriority(9, of: 77)
     side.push(99, [UInt8](repeating: 0, count: 2_000))
     for serial: UInt32 in 50..<54 { side.respond(serial) }
     #expect(leave(side).map(\.serial) == [1, 53, 52, 51, 50])
@@ -224,6 +224,6 @@ import Testing
     #expect(side.cancel(50))
     #expect(leave(side).map(\.serial) == [51])
     #expect(side.connection.counters.cancelsSent == 0)
-    #expect(side.connection.ordinal(ofAccepted: 1) == 2)
+    #expect(side.connection.ordinals.ordinal(ofAccepted: 1) == 2)
   }
 }

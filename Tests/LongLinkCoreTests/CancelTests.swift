@@ -33,11 +33,11 @@ import Testing
     }
     #expect(sent == [51, 52, 54, 55, 56, 57, 58, 60, 62])
     for accepted in 0...12 {
-      let last = pair.client.connection.ordinal(ofAccepted: UInt64(accepted))
+      let last = pair.client.connection.ordinals.ordinal(ofAccepted: UInt64(accepted))
       let known = sent.filter { pair.client.placements[$0]!.ordinal <= last }
       #expect(known == Array(sent.prefix(accepted)))
     }
-    #expect(pair.client.connection.ordinal(ofAccepted: .max) >= 13)
+    #expect(pair.client.connection.ordinals.ordinal(ofAccepted: .max) >= 13)
   }
 
   @Test func `very many withdrawn requests never make an accepted one look refused`() {
@@ -54,7 +54,7 @@ import Testing
       if dice.below(20) == 0 { _ = side.takeFrames() }
     }
     for accepted in stride(from: 0, through: sent.count, by: 37) {
-      let last = side.connection.ordinal(ofAccepted: UInt64(accepted))
+      let last = side.connection.ordinals.ordinal(ofAccepted: UInt64(accepted))
       let known = sent.filter { side.placements[$0]!.ordinal <= last }
       #expect(known.starts(with: sent.prefix(accepted)))
       // The recent ones are told exactly.
@@ -118,7 +118,7 @@ import Testing
     #expect(side.connection.wantsToWrite == true)
     side.isStalled = false
     #expect(side.takeFrames().map(\.serial) == [51])
-    #expect(side.connection.ordinal(ofAccepted: 0) < side.placements[51]!.ordinal)
+    #expect(side.connection.ordinals.ordinal(ofAccepted: 0) < side.placements[51]!.ordinal)
   }
 
   @Test func `a peer is not blamed for bytes that were withdrawn`() {
@@ -157,7 +157,7 @@ import Testing
     pair.server.isStalled = false
     #expect(pair.server.connection.outbox.kept.bytes == 0)
     #expect(pair.server.takeFrames().count < 6)
-    #expect(pair.server.connection.requestsRunning == 0)
+    #expect(pair.server.connection.inbound.count == 0)
   }
 
   @Test func `kept-back empty frames leave as soon as there is room`() {

@@ -23,7 +23,8 @@ import Testing
       Issue.record("\(events)")
       return
     }
-    #expect(pair.client.connection.ordinal(ofAccepted: 2) < pair.client.placements[52]!.ordinal)
+    #expect(
+      pair.client.connection.ordinals.ordinal(ofAccepted: 2) < pair.client.placements[52]!.ordinal)
     // What was accepted finishes.
     pair.server.respond(50)
     pair.server.respond(51)

@@ -62,7 +62,7 @@ import Testing
     #expect(pair.server.takeEvents() == [.response(0x8000_0032, code: 8_388_607, body: [8])])
     #expect(!pair.server.respond(50))
     #expect(pair.server.connection.counters.droppedResponses == 1)
-    #expect(pair.server.connection.requestsRunning == 0)
+    #expect(pair.server.connection.inbound.count == 0)
   }
 
   @Test func `metadata goes in front of every kind of message`() {
@@ -122,7 +122,7 @@ import Testing
     pair.exchange()
     #expect(
       pair.client.takeEvents() == order.map { .response($0, code: 200, body: RawFrame.big($0)) })
-    #expect(pair.server.connection.requestsRunning == 0)
+    #expect(pair.server.connection.inbound.count == 0)
     #expect(pair.client.isIdle && pair.server.isIdle)
   }
 
@@ -173,7 +173,7 @@ import Testing
     #expect(pair.client.isIdle)
     pair.client.connection.releaseStorage()
     pair.server.connection.releaseStorage()
-    #expect(pair.client.connection.input.capacity == 0)
-    #expect(pair.server.connection.input.capacity == 0)
+    #expect(pair.client.connection.inbox.input.capacity == 0)
+    #expect(pair.server.connection.inbox.input.capacity == 0)
   }
 }

@@ -143,7 +143,7 @@ import Testing
     let refusals = side.takeFrames()
     #expect(refusals.map(\.tag) == [0x80_0000 | 413])
     #expect(side.takeEvents() == [])
-    #expect(side.connection.requestsRunning == 0)
+    #expect(side.connection.inbound.count == 0)
     side.receive(RawFrame(.request, tag: 1, serial: 50, body: [1]))
     #expect(side.takeEvents() == [.request(50, type: 1, body: [1])])
   }

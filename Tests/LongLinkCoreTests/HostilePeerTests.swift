@@ -33,7 +33,7 @@ import Testing
       side.receive(
         RawFrame(.request, flags: .more, serial: serial, body: [UInt8](repeating: 1, count: 30)))
     }
-    #expect(side.connection.requestsRunning == 30)
+    #expect(side.connection.inbound.count == 30)
     side.receive(
       RawFrame(.request, flags: .more, serial: 50, body: [UInt8](repeating: 1, count: 101)))
     #expect(side.takeFrames().map(\.tag) == [0x80_0000 | 429])
@@ -54,7 +54,7 @@ import Testing
       side.receive(RawFrame(wire: 0x30))
     }
     #expect(side.connection.counters.pingsSent == 2000)
-    #expect(side.connection.pingsUnanswered <= 100)
+    #expect(side.connection.liveness.pingsUnanswered <= 100)
     #expect(side.connection.isOpen == true)
   }
 
@@ -62,7 +62,7 @@ import Testing
     let side = opened(.server)
     side.receive(RawFrame(.request, tag: 1, serial: 50).headerBytes(length: 16_777_216))
     side.receive([1, 2, 3])
-    #expect(side.connection.input.capacity < 4096)
+    #expect(side.connection.inbox.input.capacity < 4096)
     #expect(side.connection.isOpen == true)
   }
 
@@ -88,9 +88,9 @@ import Testing
     for index: UInt32 in 0..<1000 {
       side.receive(RawFrame(.request, tag: 1, serial: 64 + index << 20))
     }
-    #expect(side.connection.requestsRunning == 1000)
+    #expect(side.connection.inbound.count == 1000)
     for index: UInt32 in 0..<1000 { #expect(side.respond(64 + index << 20)) }
-    #expect(side.connection.requestsRunning == 0)
+    #expect(side.connection.inbound.count == 0)
   }
 
   @Test func `garbage of any kind ends in a violation, an end or nothing`() {

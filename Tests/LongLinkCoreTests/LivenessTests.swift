@@ -56,6 +56,18 @@ import Testing
     #expect(liveness.nextJudgement(at: at(30)) == at(40))
   }
 
+  @Test func `the timer finds silence, then a suspect, then death, unless this side stood still`() {
+    var liveness = liveness()
+    func verdict(at seconds: Int64, lateBy late: Int64 = 0) -> Liveness.Verdict {
+      liveness.judge(
+        due: at(seconds - late), acknowledged: 0, allHasLeft: true, at: at(seconds))
+    }
+    var verdicts = [verdict(at: 29), verdict(at: 30)]
+    liveness.suspect(pingEnd: 0, acknowledged: 0, pingHasLeft: true, at: at(30))
+    verdicts += [verdict(at: 39), verdict(at: 42, lateBy: 2), verdict(at: 40)]
+    #expect(verdicts == [.alive, .silent, .suspected(until: at(40)), .silent, .dead])
+  }
+
   @Test func `deadlines missed in a row are a reason to ask once a second`() {
     var liveness = liveness()
     var asks = (0..<3).map { _ in liveness.deadlineMissed(limit: 3, at: at(1)) }

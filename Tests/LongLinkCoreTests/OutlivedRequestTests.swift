@@ -39,14 +39,14 @@ import Testing
     side.isDeaf = true
     side.receive(Self.request(50), Self.request(51))
     side.receive(RawFrame(.cancel, serial: 50), RawFrame(.cancel, serial: 51))
-    #expect(side.connection.requestsRunning == 0)
-    #expect(side.connection.requestsOutlived == 2)
+    #expect(side.connection.inbound.count == 0)
+    #expect(side.connection.inbound.outlived == 2)
     side.receive(Self.request(52))
     #expect(Self.refused(side) == [52])
     side.returnHandlers()
     side.receive(Self.request(53))
     #expect(Self.refused(side) == [])
-    #expect(side.connection.requestsRunning == 1)
+    #expect(side.connection.inbound.count == 1)
   }
 
   @Test func `a handler that returns late does not answer the request that has its serial now`() {
@@ -59,7 +59,7 @@ import Testing
     #expect(second.number == first.number + 1)
     let isOwed = side.connection.respond(first, code: .ok, [1])
     #expect(!isOwed && side.takeFrames() == [])
-    #expect(side.connection.requestsOutlived == 0 && side.connection.requestBytes == 10)
+    #expect(side.connection.inbound.outlived == 0 && side.connection.requestBytes == 10)
     let answers = (0..<2).map { side.connection.respond(second, code: .ok, [$0]) }
     #expect(answers == [true, false], "once")
     side.drain()
@@ -72,7 +72,7 @@ import Testing
     _ ending: InboundEnding
   ) {
     final class Work {}
-    var table = InboundTable<Work>(serialMix: 1)
+    var table = InboundTable(serialMix: 1)
     table.begin(7)
     check(table, handled: 0, of: 1)
     table.complete(7, holding: 30)
@@ -88,15 +88,15 @@ import Testing
     #expect(numbers == [id.number, nil], "once")
     let isOutlived = ![.answered, .refused].contains(ending)
     check(table, handled: 0, of: 0, outlived: isOutlived ? 1 : 0)
-    let left = [table.payload(ofOutlived: id.number), table.outlivedPayloads.first]
+    let left = [table.payload(ofOutlived: id), table.outlivedPayloads.first]
     #expect(left.allSatisfy { ($0 === work) == isOutlived })
-    for _ in 0..<2 { table.handlerReturned(id.number) }
+    for _ in 0..<2 { table.handlerReturned(from: id) }
     check(table, handled: 0, of: 0)
   }
 
   @Test func `a number that begins anew is none that an older request has`() {
     final class Work {}
-    var table = InboundTable<Work>(serialMix: 1)
+    var table = InboundTable(serialMix: 1)
     for serial: UInt32 in 7...9 { table.run(serial, holding: 30) }
     table.conclude(8, with: .answered)
     table.conclude(9, with: .cancelled)
@@ -110,8 +110,8 @@ import Testing
     check(table, handled: 4, of: 4, outlived: 1)
   }
 
-  private func check<Work>(
-    _ table: borrowing InboundTable<Work>, handled: Int, of count: Int, outlived: Int = 0
+  private func check(
+    _ table: borrowing InboundTable, handled: Int, of count: Int, outlived: Int = 0
   ) {
     let found = (table.count, table.handled, table.outlived, table.bytes, table.outlivedBytes)
     #expect(found == (count, handled, outlived, 30 * (handled + outlived), 30 * outlived))
@@ -152,7 +152,7 @@ import Testing
     side.isDeaf = true
     side.receive(Self.request(50, 100), Self.request(51, 200))
     side.receiveEnd()
-    #expect(side.connection.requestsRunning == 0)
+    #expect(side.connection.inbound.count == 0)
     #expect(side.connection.held.outlived == 300 + 2 * Connection.requestOverhead)
     side.returnHandlers()
     #expect(side.connection.held.outlived == 0)
@@ -173,7 +173,7 @@ import Testing
     // Its metadata cannot be decoded, so that the connection ends in place of it.
     side.receive(RawFrame(.request, flags: .metadata, tag: 1, serial: 50, body: [0, 1, 0xFF, 9]))
     #expect(side.connection.isOpen == false)
-    #expect(side.connection.requestsOutlived == 0)
+    #expect(side.connection.inbound.outlived == 0)
     #expect(side.connection.held.outlived == 0)
   }
 }

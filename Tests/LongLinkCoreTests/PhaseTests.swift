@@ -25,7 +25,7 @@ import Testing
   ]
 
   @Test func `a phase is followed only by later ones`() {
-    let phases: [Connection.Phase] = [
+    let phases: [ConnectionPhase] = [
       .fresh, .identifying, .open, .closing(.closedHere), .closed(.closedHere),
     ]
     for (place, phase) in phases.enumerated() {
@@ -137,7 +137,7 @@ import Testing
       story.append(input)
       walker.apply(input)
       // The turn of handlers never takes long.
-      if walker.side.connection.waitsForHandlers, dice.below(4) == 0 {
+      if walker.side.connection.readHold.waitsForHandlers, dice.below(4) == 0 {
         story.append(.handlersHadTurn)
         walker.apply(.handlersHadTurn)
       }

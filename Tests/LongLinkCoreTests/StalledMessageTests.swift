@@ -24,7 +24,7 @@ import Testing
     side.receive(Self.piece(.request, 50), Self.piece(.request, 51))
     Self.pass(side, to: 40_000)
     side.receive(Self.piece(.request, 51))
-    #expect(side.connection.requestsRunning == 2)
+    #expect(side.connection.inbound.count == 2)
     Self.pass(side, to: 75_000)
     #expect(
       side.takeFrames().filter { $0.kind == 1 }.map { [$0.serial, $0.tag] }
@@ -39,7 +39,7 @@ import Testing
     #expect(requests == [.request(51, type: 1, body: [1, 2, 3, 1, 2, 3, 1, 2, 3])])
     // Then its serial may be used again.
     side.receive(Self.piece(.request, 50, last: true))
-    #expect(side.connection.requestsRunning == 2)
+    #expect(side.connection.inbound.count == 2)
   }
 
   @Test func `a push ends the connection, since none can pass it`() {

@@ -165,7 +165,7 @@ import Testing
     side.receive(RawFrame(wire: 0x30))
     // It was silent for 300 ms, then for 200.
     #expect(side.takeEvents().contains(.heartbeatAnswered(300_000_000)))
-    #expect(side.connection.silenceProbed == 0)
+    #expect(side.connection.liveness.silenceProbed == 0)
   }
 
   @Test func `heartbeats are reported only if that was asked for`() {

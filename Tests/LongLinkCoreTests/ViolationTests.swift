@@ -252,7 +252,7 @@ extension Breach {
     for side in [violated, late, shut] {
       for _ in 0..<16 {
         side.receive([UInt8](repeating: 7, count: 65_536))
-        #expect(side.connection.input.isEmpty == true)
+        #expect(side.connection.inbox.input.isEmpty == true)
       }
     }
   }

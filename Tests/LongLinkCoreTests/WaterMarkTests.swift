@@ -44,16 +44,16 @@ import Testing
     let side = opened(.client) { $0.waterMarks = WaterMarks(large: 600_000) }
     side.isStalled = true
     side.request(50, body(500_000))
-    #expect(side.connection.hasRoom(for: 500_000) == true)
+    #expect(side.connection.marks.admits(500_000) == true)
     side.request(51, body(500_000))
-    #expect(side.connection.hasRoom(for: 65_536) && !side.connection.hasRoom(for: 65_537))
+    #expect(side.connection.marks.admits(65_536) && !side.connection.marks.admits(65_537))
     #expect(side.connection.counters.highWaterEvents == 1)
     _ = side.takeEvents()
     while side.connection.outbox.largeBytes > 300_000 {
       #expect(side.connection.marks.isAboveLarge && !side.takeEvents().contains(.resumeSending))
       write(side, side.connection.outbox.chunk.count)
     }
-    #expect(side.connection.hasRoom(for: 65_537) == true)
+    #expect(side.connection.marks.admits(65_537) == true)
     #expect(side.takeEvents().contains(.resumeSending))
   }
 
@@ -62,9 +62,9 @@ import Testing
     side.isStalled = true
     side.request(50, body(400_000))
     side.request(51, body(400_000))
-    #expect(side.connection.hasRoom(for: 65_536) && !side.connection.hasRoom(for: 65_537))
+    #expect(side.connection.marks.admits(65_536) && !side.connection.marks.admits(65_537))
     #expect(side.cancel(51) && side.cancel(50))
-    #expect(side.connection.hasRoom(for: 65_537) == true)
+    #expect(side.connection.marks.admits(65_537) == true)
     #expect(side.takeEvents().filter { $0 == .resumeSending }.count == 1)
   }
 

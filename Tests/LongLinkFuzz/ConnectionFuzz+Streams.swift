@@ -62,7 +62,7 @@ extension FuzzSide {
       credit: shape & 1 != 0 ? 1_024 : nil, largestWindow: shape & 4 != 0 ? 1_024 : nil,
       sendsItems: shape & 2 != 0)
     guard mayAsk, connection.isOpen, connection.agreement.features.contains(.streams),
-      connection.accepts(bodyOf: 10), connection.hasWindow(of: terms.credit ?? 0)
+      connection.accepts(bodyOf: 10), connection.streams.hasRoom(for: terms.credit ?? 0)
     else { return }
     let metadata = Metadata(credit: terms.credit.map { UInt32($0) }, items: terms.sendsItems)
     do throws(BodyError) {
@@ -104,7 +104,7 @@ extension FuzzSide {
   func forgetStream(_ serial: UInt32) {
     untaken[serial] = nil
     sending.remove(serial)
-    connection.forgetUnread(serial)
+    connection.tookUnread(serial, cost: .max)
   }
 
   func stray(_ kind: FrameKind, _ serial: UInt32) {

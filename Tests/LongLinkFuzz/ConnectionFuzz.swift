@@ -185,7 +185,7 @@ final class FuzzSide {
       input.byte() & 1 == 0 && connection.agreement.features.contains(.metadata) ? [8, 1] : nil
     let type: MessageType = input.pick(7, 7, 8, 0x60)
     guard mayAsk, connection.isOpen, connection.accepts(bodyOf: count + (metadata == nil ? 0 : 4)),
-      connection.objection(toRequest: type, serial: nextSerial) == nil,
+      connection.framing.objection(toRequest: type, serial: nextSerial) == nil,
       codec.map({ $0.facts.serials?.contains(nextSerial) == true }) ?? true
     else { return }
     let body = [UInt8](repeating: input.pick(3, 0), count: count)
@@ -218,13 +218,13 @@ final class FuzzSide {
   }
 
   private func returnHandlers() {
-    for handler in outlived { connection.handlerReturned(from: handler.id) }
+    for handler in outlived { connection.inbound.handlerReturned(from: handler.id) }
     outlived = []
   }
 
   private func push(_ type: MessageType, _ count: Int) {
     guard connection.isOpen, connection.accepts(bodyOf: count),
-      connection.objection(toPush: type) == nil
+      connection.framing.objection(toPush: type) == nil
     else { return }
     let body = [UInt8](repeating: 5, count: count)
     connection.push(type, count: count, at: now) { span in body.encode(into: &span) }
@@ -256,10 +256,10 @@ final class FuzzSide {
       turns += 1
       try expect(turns < 100_000, "effects without end")
     }
-    if connection.waitsForHandlers {
-      connection.handlersHaveHadTurn()
+    if connection.readHold.waitsForHandlers {
+      connection.readHold.handlersHadTurn()
       try drain()
-      connection.handlersTurnEnds()
+      connection.readHold.handlersTurnEnds()
     }
     try judge()
   }
@@ -277,9 +277,9 @@ final class FuzzSide {
       + counters.lateEnds + counters.lateCredits
     try expect(counters.damagedPackets <= given, "more damage than bytes")
     try expect(told <= counters.framesReceived, "something was counted twice")
-    try expect(connection.requestsRunning <= settings.maxInFlight, "too many requests run")
+    try expect(connection.inbound.count <= settings.maxInFlight, "too many requests run")
     try expect(running.count + outlived.count <= settings.maxInFlight, "too many handlers")
-    try expect(connection.requestsOutlived == outlived.count, "handlers are not counted")
+    try expect(connection.inbound.outlived == outlived.count, "handlers are not counted")
     let abandoned = outlived.reduce(0) { $0 + $1.bytes + Connection.requestOverhead }
     try expect(connection.held.outlived == abandoned, "the bytes of handlers are not counted")
     let open = connection.held.open
@@ -289,11 +289,12 @@ final class FuzzSide {
     try expect(held(in: untaken) <= windowLimit, "more items than windows for them")
     try expect(connection.requestsAccepted <= counters.requestsReceived, "accepted, not received")
     try expect(
-      connection.input.capacity <= 2 * Int(given) + 4096, "memory was promised for what never came")
-    try expect(connection.pingsUnanswered <= 100, "pings are remembered without end")
+      connection.inbox.input.capacity <= 2 * Int(given) + 4096,
+      "memory was promised for what never came")
+    try expect(connection.liveness.pingsUnanswered <= 100, "pings are remembered without end")
     if connection.isClosed {
       try expect(closes == 1, "closed without a word")
-      try expect(connection.requestsRunning == 0, "requests run beyond the end")
+      try expect(connection.inbound.count == 0, "requests run beyond the end")
     }
   }
 
@@ -346,7 +347,7 @@ final class FuzzSide {
     case .request:
       try expect(arrival.payload.count <= settings.maxBody, "a body over the limit")
       read(arrival)
-      running.append((connection.id(of: arrival), arrival.byteCount))
+      running.append((connection.inbound.id(of: arrival), arrival.byteCount))
     case .response:
       asked.removeAll { $0.serial == arrival.serial }
       forgetStream(arrival.serial)

@@ -33,8 +33,32 @@ struct Assemblies: ~Copyable {
   var isEmpty: Bool { table.isEmpty }
   /// The number of slots in the table.
   var slots: Int { table.capacity }
-  /// The serials, in ascending order.
-  var serials: [UInt32] { table.keys.sorted() }
+  /// The approximate memory of all messages.
+  var heldBytes: Int { capacity + count * Assemblies.overhead }
+  /// The approximate memory of a message besides its bytes.
+  private static let overhead = 128
+
+  /// The heads of the messages to `role` of which no fragment has come for so long, in the order of
+  /// their serials, and when the next one is due. The time does not run until `since`.
+  func overdue(
+    at now: LinkInstant, after timeout: Int64, since: LinkInstant, to role: Role
+  ) -> (heads: [FrameHead], next: LinkInstant) {
+    var heads: [FrameHead] = []
+    var next = LinkInstant.distantFuture
+    for serial in table.keys.sorted() where !role.owns(serial) {
+      guard let assembly = table[serial], !assembly.isDiscarding else { continue }
+      let due = max(assembly.touched, since) + timeout
+      if due > now {
+        next = min(next, due)
+      } else {
+        heads.append(
+          FrameHead(
+            serial == Wire.plainPushSerial ? .push : .request, flags: assembly.flags,
+            tag: assembly.tag, serial: serial, length: 0))
+      }
+    }
+    return (heads, next)
+  }
 
   func contains(_ serial: UInt32) -> Bool { table.contains(serial) }
 

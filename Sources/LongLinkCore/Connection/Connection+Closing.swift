@@ -5,11 +5,14 @@ extension Connection {
   mutating func violate(_ violation: Violation) {
     guard isLive else { return }
     guard carriage.tellsViolations else { return close(.violation(violation)) }
-    let goaway = GoAway(
-      code: violation.goawayCode.rawValue,
-      reason: violation.description,
-      requestsAccepted: requestsAccepted)
-    beginClosing(.violation(violation), saying: framing.hasControlFrames ? goaway : nil)
+    beginClosing(
+      .violation(violation), saying: notice(violation.goawayCode, violation.description))
+  }
+
+  /// A goaway that ends the connection; nil in a dialect, which has none.
+  func notice(_ code: ResponseCode, _ reason: String) -> GoAway? {
+    guard framing.hasControlFrames else { return nil }
+    return GoAway(code: code.rawValue, reason: reason, requestsAccepted: requestsAccepted)
   }
 
   /// Ends the connection on purpose, after the encoded bytes have been written. A server's short
@@ -24,9 +27,7 @@ extension Connection {
       close(.closedHere)
       return
     }
-    let goaway = notice.map {
-      GoAway(code: $0.code.rawValue, reason: $0.reason, requestsAccepted: requestsAccepted)
-    }
+    let goaway = notice.flatMap { self.notice($0.code, $0.reason) }
     beginClosing(.closedHere, saying: carriage.announcesLeaving ? nil : goaway)
   }
 
@@ -51,27 +52,19 @@ extension Connection {
     // It is kept until the connection ends, so it must be small; a server needs no alternatives.
     var goaway = goaway
     if settings.role == .server { goaway.alternatives = [] }
-    goaway.reason = Connection.cut(goaway.reason)
+    goaway.reason = goaway.reason.cutToName
     peerGoAway = goaway
     report(.life(.peerLeaving(goaway)))
   }
 
   /// Processes an error that the system reported on the socket.
   package mutating func failed(errno code: Int32) {
-    if case .closing(let reason) = phase {
-      close(reason)
-    } else {
-      close(.transport(code))
-    }
+    close(phase.closingReason ?? .transport(code))
   }
 
   /// Processes a failure of the layer that secures the connection.
   package mutating func failed(security code: SecurityFailure.Code) {
-    if case .closing(let reason) = phase {
-      close(reason)
-    } else {
-      close(.securityFailed(code))
-    }
+    close(phase.closingReason ?? .securityFailed(code))
   }
 
   /// Evicts the connection, because memory is short and this connection holds the most.
@@ -79,14 +72,10 @@ extension Connection {
   /// The peer gets a goaway, unless it does not read: bytes that wait for it take memory too.
   package mutating func evict(at now: LinkInstant) {
     self.now = max(self.now, now)
-    guard isLive, outbox.totalBytes <= Wire.fragmentLimit, framing.hasControlFrames else {
-      close(.memoryLimit)
-      return
-    }
-    let goaway = GoAway(
-      code: ResponseCode.overloaded.rawValue, reason: "the server is short of memory",
-      requestsAccepted: requestsAccepted)
-    beginClosing(.memoryLimit, saying: goaway)
+    guard isLive, outbox.totalBytes <= Wire.fragmentLimit,
+      let notice = notice(.overloaded, "the server is short of memory")
+    else { return close(.memoryLimit) }
+    beginClosing(.memoryLimit, saying: notice)
   }
 
   /// Whether the transport is to be broken off rather than closed in good order.
@@ -100,7 +89,7 @@ extension Connection {
     timers = ConnectionTimers()
     forgetPeer()
     outbox.dropPending()
-    input.removeAll()
+    inbox.input.removeAll()
     if wasLive { report(.life(.abandon(reason))) }
     effects.append(.close(reason))
   }
@@ -130,29 +119,28 @@ extension Connection {
       if case .message(let message) = effect, message.kind == .request { hasUnseen = true }
       return effect.isDelivery
     }
-    if hasUnseen { inbound.handlerReturned(inbound.newest) }
+    if hasUnseen { inbound.newestReturned() }
   }
 
   mutating func lingerElapsed() {
-    if case .closing(let reason) = phase { close(reason) }
+    if let reason = phase.closingReason { close(reason) }
   }
 
   /// Whether nothing is in flight in either direction.
   package var isIdle: Bool {
-    input.isEmpty && outbox.isEmpty && assemblies.isEmpty && inbound.isEmpty
+    inbox.input.isEmpty && outbox.isEmpty && assemblies.isEmpty && inbound.isEmpty
   }
 
   /// Frees memory that an ending connection does not need.
   package mutating func releaseInput() {
-    input.releaseStorage(over: 0)
+    inbox.input.releaseStorage(over: 0)
     if isClosed { outbox.releaseAll() } else { outbox.releaseRoom() }
-    assembled = []
-    forgetMetadata()
+    inbox.forgetMessage()
   }
 
   /// Frees unused memory, because other connections need it.
   package mutating func releaseRoom() {
-    input.releaseRoom()
+    inbox.input.releaseRoom()
     if outbox.isEmpty { outbox.releaseStorage() } else { outbox.releaseRoom() }
     inbound.releaseStorage()
     assemblies.releaseStorage()
@@ -161,13 +149,12 @@ extension Connection {
 
   /// Frees memory that an idle connection does not need.
   package mutating func releaseStorage() {
-    input.releaseStorage(over: 0)
+    inbox.input.releaseStorage(over: 0)
     outbox.releaseStorage()
     inbound.releaseStorage()
     framing.releaseStorage()
     assemblies.releaseStorage()
     streams.releaseStorage()
-    assembled = []
-    forgetMetadata()
+    inbox.forgetMessage()
   }
 }

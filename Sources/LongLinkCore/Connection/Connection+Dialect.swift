@@ -7,30 +7,6 @@ extension Connection {
   @inline(__always)
   package var isNative: Bool { framing.hasControlFrames }
 
-  /// What this side can do in its dialect; nil for the native protocol.
-  package var dialect: DialectFacts? { framing.dialect?.facts }
-
-  /// The meaning of the last response's code; nil in the native protocol.
-  package var dialectCode: DialectErrorCode? {
-    guard let dialect = framing.dialect, dialect.facts.hasCodes else { return nil }
-    return dialect.framing.error(dialect.code) ?? DialectErrorCode(dialect.code, "")
-  }
-
-  /// Whether the peer answers pings.
-  package var canPing: Bool { framing.canProbe }
-
-  /// A readable explanation why a request cannot have this type; nil if it can.
-  package func objection(toRequest type: MessageType, serial: UInt32) -> String? {
-    guard let dialect = framing.dialect, !dialect.framing.canSendRequest(type, serial: serial)
-    else { return nil }
-    return "a request cannot have type \(type) in \(dialect.facts.name)"
-  }
-
-  /// A readable explanation why a push cannot have this type; nil if it can.
-  package func objection(toPush type: MessageType) -> String? {
-    settings.dialect?.objection(toPush: type)
-  }
-
   /// Throws if a body contains the delimiter and the dialect forbids that.
   @inline(__always)
   package func validate(_ body: some BodyEncodable) throws(BodyError) {
@@ -44,9 +20,9 @@ extension Connection {
   /// Processes one frame of a dialect, like `nextFrame`.
   mutating func nextFrame(in dialect: DialectState) -> FrameStep {
     while true {
-      let position = input.position
+      let position = inbox.input.position
       var step = DialectStep.needMore(atLeast: 1)
-      unsafe input.withMutableStorage { storage in
+      unsafe inbox.input.withMutableStorage { storage in
         let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: storage[position...])
         step = unsafe dialect.decoder.next(in: rest)
       }
@@ -62,16 +38,16 @@ extension Connection {
         }
         return .none
       case .skipped(let count):
-        input.skip(count)
+        inbox.input.skip(count)
       case .damaged(let count, let violation):
-        input.skip(count)
+        inbox.input.skip(count)
         drop(violation)
         return .taken
       case .violation(let violation):
         violate(violation)
         return .none
       case .frame(let frame):
-        input.skip(frame.length)
+        inbox.input.skip(frame.length)
         self.frame.complete()
         counters.framesReceived += 1
         do throws(Violation) {
@@ -112,7 +88,7 @@ extension Connection {
     case .ping:
       try acceptPing(head.serial, in: dialect)
     case .pong:
-      acceptPong(head.serial, in: dialect)
+      acceptPong { dialect.framing.pingSerial($0) == head.serial }
     case .item, .end, .credit, .pushAck, .hello, .welcome, .goaway, .ignorable:
       preconditionFailure("a dialect has no frames of this kind")
     }
@@ -129,38 +105,17 @@ extension Connection {
     inbound.run(arrival.serial, holding: refusal == nil ? arrival.byteCount : 0)
     dialect.answering.insert(arrival.serial, arrival.type)
     guard let refusal else { return arrival }
-    let code: ResponseCode = refusal == .draining ? .draining : .overloaded
-    respond(id(of: arrival), code: code, isRefused: true, [])
+    respond(inbound.id(of: arrival), code: refusal.code, isRefused: true, [])
     return nil
   }
 
   private mutating func acceptResponse(
     _ arrival: Arrival, _ frame: DialectFrame, in dialect: DialectState
   ) throws(Violation) -> Arrival? {
-    guard let asked = dialect.asked[arrival.serial] else {
-      return try acceptUnknown(arrival.serial, in: dialect)
-    }
-    if let type = dialect.framing.requestType(of: frame), type != asked.type {
-      throw Violation(
-        .typeNotAllowed, kind: FrameKind.response.rawValue, serial: arrival.serial,
-        value: UInt64(frame.type), expected: dialect.framing.responseType(to: asked.type.rawValue))
-    }
-    dialect.asked.remove(arrival.serial)
-    dialect.code = frame.code
-    return deliver(arrival)
-  }
-
-  /// Processes a response whose serial matches no current or recent request.
-  private mutating func acceptUnknown(
-    _ serial: UInt32, in dialect: DialectState
-  ) throws(Violation) -> Arrival? {
-    switch dialect.facts.unknownSerial {
-    case .ping where settings.role == .client:
-      try acceptPing(serial, in: dialect)
-    case .drop:
-      counters.droppedUnknownSerials += 1
-    case .violation, .ping:
-      throw Violation(.serialOutOfRange, kind: FrameKind.response.rawValue, serial: serial)
+    switch try dialect.match(frame, to: settings.role) {
+    case .response: return deliver(arrival)
+    case .ping: try acceptPing(arrival.serial, in: dialect)
+    case .unknown: counters.droppedUnknownSerials += 1
     }
     return nil
   }
@@ -184,11 +139,7 @@ extension Connection {
   /// by type applies to all requests of the type, so it is not sent while a caller waits for
   /// another.
   mutating func cancel(_ serial: UInt32, in dialect: DialectState, notifying: Bool) {
-    guard let type = dialect.asked[serial]?.type else { return }
-    dialect.abandon(serial)
-    guard notifying, dialect.framing.canSendCancel(of: type),
-      !dialect.facts.cancelsByType || !dialect.isAwaited(type)
-    else { return }
+    guard let type = dialect.abandon(serial), notifying, dialect.canCancel(type) else { return }
     encodeCancel(serial, of: type)
     updateWaterMarks()
   }
@@ -226,14 +177,5 @@ extension Connection {
     try countPing()
     guard dialect.facts.answersPings else { return }
     outbox.encode(FrameHead(.pong, serial: serial, length: 0))
-  }
-
-  private mutating func acceptPong(_ serial: UInt32, in dialect: DialectState) {
-    let framing = dialect.framing
-    guard let ping = liveness.answered(where: { framing.pingSerial($0) == serial }) else {
-      counters.droppedPongs += 1
-      return
-    }
-    report(.observed(.ponged(id: ping.id, roundTrip: now - ping.sent)))
   }
 }

@@ -35,14 +35,13 @@ extension Connection {
     try grow(head, slice)
     guard !head.flags.contains(.more), let whole = removeAssembly(head.serial) else { return nil }
     guard !whole.isDiscarding else { return nil }
-    assembled = whole.body.joined()
+    let body = inbox.assemble(whole.body.joined())
     var joined = head
     joined.flags = whole.flags.subtracting(.more)
-    joined.length = assembled.count
-    let body = BodySlice(start: 0, count: assembled.count, isAssembled: true)
-    let arrival = try arrival(joined, body)
+    joined.length = body.count
+    let arrival = try inbox.arrival(joined, body)
     guard head.kind == .request else { return try acceptAnswer(arrival) }
-    try readMetadata(of: arrival)
+    try inbox.readMetadata(of: arrival)
     guard try beginStream(of: arrival) else {
       inbound.conclude(head.serial, with: .refused)
       refuse(head.serial, .tooMuchCredit)
@@ -73,13 +72,9 @@ extension Connection {
     let isOverLimit = size > settings.maxBody
     let isTooMuch = !isAwaited && requestBytes + slice.count > settings.maxRequestBytes
     guard isOverLimit || isTooMuch else {
-      unsafe input.withStorage { storage in
-        // The fragment is in the input: it was taken, and nothing was appended since.
-        let bytes = unsafe UnsafeRawBufferPointer(
-          rebasing: storage[slice.start..<slice.start + slice.count])
+      return unsafe inbox.withFrame(slice) { bytes in
         unsafe assemblies.append(bytes, to: head.serial, limit: settings.maxBody - size)
       }
-      return
     }
     guard head.kind == .request else {
       throw Violation(.lengthOverLimit, head, value: UInt64(size))
@@ -130,26 +125,16 @@ extension Connection {
       timers[.message] = now + settings.messageTimeout
       return
     }
-    var next = LinkInstant.distantFuture
-    for serial in assemblies.serials {
-      guard let assembly = assemblies[serial], !assembly.isDiscarding,
-        !settings.role.owns(serial)
-      else { continue }
-      let due = max(assembly.touched, readHold.resumed) + settings.messageTimeout
-      guard due <= now else {
-        next = min(next, due)
-        continue
-      }
+    let (overdue, next) = assemblies.overdue(
+      at: now, after: settings.messageTimeout, since: readHold.resumed, to: settings.role)
+    for head in overdue where assemblies.contains(head.serial) {
       counters.stalledMessages += 1
-      let kind = serial == Wire.plainPushSerial ? FrameKind.push : .request
-      let head = FrameHead(
-        kind, flags: assembly.flags, tag: assembly.tag, serial: serial, length: 0)
-      inbound.conclude(serial, with: .refused)
-      guard kind == .request, (try? discard(head)) != nil else {
+      inbound.conclude(head.serial, with: .refused)
+      guard head.kind == .request, (try? discard(head)) != nil else {
         violate(Violation(.frameTimeout, head))
         return
       }
-      refuse(serial, .stalled)
+      refuse(head.serial, .stalled)
     }
     // The scan covers all messages, so it must not be frequent.
     timers[.message] = next == .distantFuture ? next : max(next, now + settings.messageTimeout / 8)

@@ -8,7 +8,7 @@ extension Connection {
     guard phase == .fresh else { return }
     guard let dialect = framing.dialect else {
       guard settings.role == .client else { return }
-      send(.hello, ownHello)
+      send(.hello, settings.hello)
       if let features = carriage.featuresWithHello(of: settings.features) {
         agreement.features = features
         open()
@@ -20,50 +20,15 @@ extension Connection {
     if settings.identifies { identify(Greeting()) } else { open() }
   }
 
-  /// The hello of this client.
-  var ownHello: Hello {
-    Hello(
-      version: Wire.version,
-      features: settings.features.withNeeds.rawValue,
-      maxBody: UInt32(clamping: settings.maxBody),
-      maxInFlight: UInt32(clamping: settings.maxInFlight),
-      heartbeatInterval: UInt32(clamping: settings.heartbeatInterval / 1_000_000),
-      heartbeatTimeout: UInt32(clamping: settings.heartbeatTimeout / 1_000_000),
-      credential: settings.credential, name: settings.name, streamCredit: ownStreamCredit)
-  }
-
-  /// The stream credit that this side states, if it supports streams.
-  private var ownStreamCredit: UInt32 {
-    settings.features.withNeeds.contains(.streams) ? UInt32(clamping: settings.windows.first) : 0
-  }
-
-  /// Opens a server's connection if the client's first frame is not a hello: it skips the
-  /// handshake.
-  mutating func acceptFirst(_ head: FrameHead) throws(Violation) {
-    guard settings.role == .server, head.kind != .hello else { return }
-    open()
-  }
-
   /// Processes a hello, and sends the welcome unless the client has to be identified first.
   mutating func acceptHello(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
     guard settings.role == .server, !heardHello else { throw Violation(.unexpectedHello, head) }
     guard phase == .fresh else { throw Violation(.helloNotFirst, head) }
-    let hello: Hello = try decode(body, of: head)
+    let hello: Hello = try inbox.decode(body, of: head)
     heardHello = true
-    agreement.features = carriage.agree(
-      on: Features(rawValue: hello.features), of: settings.features)
-    agreeCredit(hello.streamCredit)
-    agreement.maxBody = Int(hello.maxBody.or(Wire.defaultBody))
-    agreement.maxInFlight = Int(hello.maxInFlight.or(Wire.defaultInFlight))
-    let interval = min(
-      hello.heartbeatInterval.or(Wire.defaultInterval),
-      UInt32(clamping: settings.heartbeatInterval / 1_000_000))
-    let timeout = min(
-      hello.heartbeatTimeout.or(Wire.defaultTimeout),
-      UInt32(clamping: settings.heartbeatTimeout / 1_000_000))
-    setName(hello.name)
-    agreeHeartbeat(interval: interval, timeout: timeout)
-    let version = min(hello.version.or(Wire.version), Wire.version)
+    let features = carriage.agree(on: Features(rawValue: hello.features), of: settings.features)
+    let version = agreement.accept(hello, features: features, settings)
+    adoptHeartbeat()
     guard !settings.identifies else {
       return identify(Greeting(version: version, credential: hello.credential))
     }
@@ -73,18 +38,10 @@ extension Connection {
 
   /// Sends the welcome.
   mutating func welcome(version: UInt32, expiresIn: UInt32) {
+    let stated = agreement.features.subtracting(carriage.lacking)
     send(
       .welcome,
-      Welcome(
-        version: version,
-        features: agreement.features.subtracting(carriage.lacking).rawValue,
-        maxBody: UInt32(clamping: settings.maxBody),
-        maxInFlight: UInt32(clamping: settings.maxInFlight),
-        heartbeatInterval: UInt32(clamping: agreement.heartbeatInterval / 1_000_000),
-        heartbeatTimeout: UInt32(clamping: agreement.heartbeatTimeout / 1_000_000),
-        name: settings.name,
-        streamCredit: agreement.features.contains(.streams) ? ownStreamCredit : 0,
-        credentialExpires: expiresIn))
+      agreement.welcome(version: version, features: stated, expiresIn: expiresIn, settings))
   }
 
   /// Opens the connection, unless the welcome breaks a rule.
@@ -92,29 +49,8 @@ extension Connection {
     guard settings.role == .client, carriage.awaitsWelcome(isFresh: phase == .fresh) else {
       throw Violation(.unexpectedWelcome, head)
     }
-    let welcome: Welcome = try decode(body, of: head)
-    let kind = FrameKind.welcome.rawValue
-    let features = Features(rawValue: welcome.features)
-    guard features.isSubset(of: settings.features), features.withNeeds == features else {
-      throw Violation(.featureNotOffered, kind: kind, value: welcome.features)
-    }
-    guard welcome.version <= Wire.version else {
-      throw Violation(.versionNotOffered, kind: kind, value: UInt64(welcome.version))
-    }
-    agreement.features = features
-    agreeCredit(welcome.streamCredit)
-    agreement.credentialExpires = welcome.credentialExpires
-    agreement.maxBody = Int(welcome.maxBody.or(Wire.defaultBody))
-    agreement.maxInFlight = Int(welcome.maxInFlight.or(Wire.defaultInFlight))
-    setName(welcome.name)
-    // A server that ignored the hello may state longer ones; this side's own limits hold.
-    agreeHeartbeat(
-      interval: min(
-        welcome.heartbeatInterval.or(Wire.defaultInterval),
-        UInt32(clamping: settings.heartbeatInterval / 1_000_000)),
-      timeout: min(
-        welcome.heartbeatTimeout.or(Wire.defaultTimeout),
-        UInt32(clamping: settings.heartbeatTimeout / 1_000_000)))
+    try agreement.accept(try inbox.decode(body, of: head), settings)
+    adoptHeartbeat()
     carriage.welcomed()
     // A short link has been open since its hello.
     if phase == .fresh { open() }
@@ -125,34 +61,16 @@ extension Connection {
     _ body: BodySlice, of head: FrameHead
   ) throws(Violation) -> Message {
     do throws(BodyError) {
-      return try withBody(body, Message.init(decoding:))
+      return try inbox.withBody(body, Message.init(decoding:))
     } catch {
       throw Violation(.malformedControl, kind: head.kind.rawValue, serial: head.serial)
     }
   }
 
-  private mutating func agreeCredit(_ credit: UInt32) {
-    agreement.streamCredit = min(Int(credit.or(Wire.defaultCredit)), Wire.mostCredit)
-  }
-
-  private mutating func setName(_ name: String) {
-    agreement.name = Connection.cut(name)
-  }
-
-  /// Truncates a text of the peer to the length limit of names.
-  static func cut(_ text: String) -> String {
-    text.utf8.count <= Wire.nameLimit
-      ? text : String(decoding: text.utf8.prefix(Wire.nameLimit), as: UTF8.self)
-  }
-
-  private mutating func agreeHeartbeat(interval: UInt32, timeout: UInt32) {
-    agreement.heartbeatInterval = Int64(max(interval, Wire.shortestInterval)) * 1_000_000
-    agreement.heartbeatTimeout = Int64(max(timeout, Wire.shortestTimeout)) * 1_000_000
-    liveness.agree(
-      interval: agreement.heartbeatInterval, timeout: agreement.heartbeatTimeout)
-    guard carriage.hasHeartbeat else { return }
-    writingTimeout = min(
-      settings.writingTimeout, agreement.heartbeatInterval + agreement.heartbeatTimeout)
+  private mutating func adoptHeartbeat() {
+    let (interval, timeout) = (agreement.heartbeatInterval, agreement.heartbeatTimeout)
+    liveness.agree(interval: interval, timeout: timeout)
+    if carriage.hasHeartbeat { writingTimeout = min(settings.writingTimeout, interval + timeout) }
   }
 
   mutating func open() {
@@ -162,9 +80,4 @@ extension Connection {
     timers[.heartbeat] = heartbeatDue
     report(.life(.established))
   }
-}
-
-extension UInt32 {
-  /// The number, or `fallback` for 0, which is an absent field on the wire.
-  fileprivate func or(_ fallback: UInt32) -> UInt32 { self == 0 ? fallback : self }
 }

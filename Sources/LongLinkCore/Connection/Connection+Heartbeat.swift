@@ -3,17 +3,11 @@
 // MARK: - Suspecting the peer
 
 extension Connection {
-  /// Whether a ping was sent because of silence and nothing has been read since.
-  package var isSuspecting: Bool { liveness.suspicion != nil }
-  /// The longest silence in nanoseconds that this side ended by writing and that still has no
-  /// response; 0 for none.
-  package var silenceProbed: Int64 { liveness.silenceProbed }
-
   /// Sets the ping interval of the adaptive heartbeat, capped at the agreed interval.
   package mutating func setPace(_ interval: Int64) {
     guard liveness.pace != interval else { return }
     liveness.setPace(interval)
-    guard isOpen, !isSuspecting else { return }
+    guard isOpen, !liveness.isSuspecting else { return }
     timers[.heartbeat] = heartbeatDue
   }
 
@@ -26,18 +20,17 @@ extension Connection {
       timers[.heartbeat] = now + liveness.pingInterval
       return
     }
-    if isSuspecting {
-      if liveness.stoodStill(since: due, at: now) {
-        suspect(unacknowledged: unacknowledged)
-      } else {
-        evaluateSuspicion(unacknowledged: unacknowledged)
-      }
-    } else if let dialect = framing.dialect {
-      heartbeatElapsed(in: dialect, unacknowledged: unacknowledged)
-    } else if liveness.isSilent(at: now) {
-      suspect(unacknowledged: unacknowledged)
-    } else {
-      timers[.heartbeat] = heartbeatDue
+    if !liveness.isSuspecting, let dialect = framing.dialect {
+      return heartbeatElapsed(in: dialect, unacknowledged: unacknowledged)
+    }
+    let verdict = liveness.judge(
+      due: due, acknowledged: acknowledgedBytes(unacknowledged),
+      allHasLeft: unacknowledged == 0 && outbox.encodedBytes == 0, at: now)
+    switch verdict {
+    case .silent: suspect(unacknowledged: unacknowledged)
+    case .dead: close(.heartbeatLost)
+    case .alive: timers[.heartbeat] = heartbeatDue
+    case .suspected(let next): timers[.heartbeat] = next
     }
   }
 
@@ -65,17 +58,6 @@ extension Connection {
     timers[.heartbeat] = liveness.nextJudgement(at: now)
   }
 
-  private mutating func evaluateSuspicion(unacknowledged: Int) {
-    let isDead = liveness.isDead(
-      acknowledged: acknowledgedBytes(unacknowledged),
-      allHasLeft: unacknowledged == 0 && outbox.encodedBytes == 0, at: now)
-    if isDead {
-      close(.heartbeatLost)
-    } else {
-      timers[.heartbeat] = liveness.nextJudgement(at: now)
-    }
-  }
-
   /// Ends a suspicion, because a byte has arrived.
   mutating func endSuspicion(after silence: Int64) {
     guard isOpen else { return }
@@ -86,7 +68,7 @@ extension Connection {
   /// Sends a ping ahead of data after a long silence.
   @inline(__always)
   mutating func probeBeforeData() {
-    if liveness.isSilent(at: now), !isSuspecting { probeAfterSilence() }
+    if liveness.isSilent(at: now), !liveness.isSuspecting { probeAfterSilence() }
   }
 
   private mutating func probeAfterSilence() {
@@ -109,7 +91,7 @@ extension Connection {
   /// with nothing read in between, sends a ping before the interval is over.
   package mutating func deadlineMissed(at now: LinkInstant, unacknowledged: Int) {
     self.now = max(self.now, now)
-    guard isOpen, !holdsReading, !isSuspecting, settings.missedDeadlines > 0, canProbe
+    guard isOpen, !holdsReading, !liveness.isSuspecting, settings.missedDeadlines > 0, canProbe
     else { return }
     guard liveness.deadlineMissed(limit: settings.missedDeadlines, at: self.now) else { return }
     counters.earlySuspicions += 1
@@ -119,7 +101,7 @@ extension Connection {
   /// Sends a ping now, unless the peer is already suspected.
   package mutating func probe(at now: LinkInstant, unacknowledged: Int) {
     self.now = max(self.now, now)
-    guard isOpen, !holdsReading, !isSuspecting, canProbe else { return }
+    guard isOpen, !holdsReading, !liveness.isSuspecting, canProbe else { return }
     suspect(unacknowledged: unacknowledged)
   }
 
@@ -132,9 +114,6 @@ extension Connection {
 // MARK: - Pings
 
 extension Connection {
-  /// The number of pings that can still be answered.
-  package var pingsUnanswered: Int { liveness.pingsUnanswered }
-
   /// Sends a ping and returns its number, which `.ponged` will contain.
   package mutating func ping(at now: LinkInstant) -> UInt64 {
     self.now = max(self.now, now)
@@ -156,10 +135,7 @@ extension Connection {
   mutating func acceptPing(_ body: BodySlice) throws(Violation) {
     try countPing()
     guard carriage.hasHeartbeat else { return }
-    unsafe input.withStorage { storage in
-      // The body is in the input: it was taken, and nothing was appended since.
-      let bytes = unsafe UnsafeRawBufferPointer(
-        rebasing: storage[body.start..<body.start + body.count])
+    _ = unsafe inbox.withFrame(body) { bytes in
       outbox.encode(FrameHead(.pong, length: body.count)) { span in
         unsafe span.appendBytes(bytes)
       }
@@ -175,14 +151,19 @@ extension Connection {
   }
 
   mutating func acceptPong(_ body: BodySlice) {
-    let id: UInt64? = withBody(body) { bytes in
+    let id: UInt64? = inbox.withBody(body) { bytes in
       guard bytes.byteCount == 8 else { return nil }
       return UInt64(bigEndian: unsafe bytes.unsafeLoadUnaligned(as: UInt64.self))
     }
-    guard let id, let ping = liveness.answered(where: { $0 == id }) else {
+    acceptPong { $0 == id }
+  }
+
+  /// Processes the answer to a ping of this side, by its number.
+  mutating func acceptPong(where matches: (UInt64) -> Bool) {
+    guard let ping = liveness.answered(where: matches) else {
       counters.droppedPongs += 1
       return
     }
-    report(.observed(.ponged(id: id, roundTrip: now - ping.sent)))
+    report(.observed(.ponged(id: ping.id, roundTrip: now - ping.sent)))
   }
 }

@@ -3,15 +3,15 @@
 // A server that identifies its clients does so before anything that they send is acted on. In the
 // meantime nothing is read either, so that they can make it hold no more than one read.
 
-extension Connection {
-  /// What a client has shown before the server decides whether it accepts it.
-  struct Greeting: Equatable, Sendable {
-    /// The version to agree to; nil if the client has sent no hello.
-    var version: UInt32?
-    /// The hello's credential; nil if there was no hello.
-    var credential: [UInt8]?
-  }
+/// What a client has shown before the server decides whether it accepts it.
+struct Greeting: Equatable, Sendable {
+  /// The version to agree to; nil if the client has sent no hello.
+  var version: UInt32?
+  /// The hello's credential; nil if there was no hello.
+  var credential: [UInt8]?
+}
 
+extension Connection {
   /// Asks the owner whether it accepts the client.
   mutating func identify(_ greeting: Greeting) {
     self.greeting = greeting
@@ -45,7 +45,6 @@ extension Connection {
     self.now = max(self.now, now)
     guard phase == .identifying else { return }
     greeting = nil
-    let goaway = GoAway(code: code.rawValue, reason: Connection.cut(reason))
-    beginClosing(.notAccepted(code), saying: framing.hasControlFrames ? goaway : nil)
+    beginClosing(.notAccepted(code), saying: notice(code, reason.cutToName))
   }
 }

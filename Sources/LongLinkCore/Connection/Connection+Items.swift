@@ -1,108 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Items, ends and credit of the peer. Everything that belongs to an exchange that has ended is
-// dropped and counted; whatever a running exchange does not allow is a violation.
+// Items, ends and credit of the peer, and what this side sends of a stream. Everything that belongs
+// to an exchange that has ended is dropped and counted; whatever a running exchange does not allow
+// is a violation. `StreamTable` keeps the accounts.
 
 extension Connection {
   /// Opens the stream of a request of the peer, if its metadata asks for one. Returns false if its
   /// first credit does not fit into the limit of all windows.
   @inline(__always)
   mutating func beginStream(of request: Arrival) throws(Violation) -> Bool {
-    guard request.hasMetadata, metadata.last.credit != nil || metadata.last.items,
+    guard request.hasMetadata, inbox.metadata.last.credit != nil || inbox.metadata.last.items,
       agreement.features.contains(.streams)
     else { return true }
-    return try openStream(of: request)
-  }
-
-  private mutating func openStream(of request: Arrival) throws(Violation) -> Bool {
-    if let credit = metadata.last.credit, credit > Wire.mostCredit {
+    if let credit = inbox.metadata.last.credit, credit > Wire.mostCredit {
       throw Violation(
         .creditNotAllowed, kind: FrameKind.request.rawValue, serial: request.serial,
         value: UInt64(credit))
     }
-    var stream = StreamState(isRequestWhole: true)
-    if metadata.last.items {
-      guard streams.hasRoom(for: settings.windows.first) else { return false }
-      stream.incoming = ItemInflow(
-        share: settings.windows.first, window: settings.windows.first,
-        largestWindow: settings.windows.largest)
-    }
-    stream.outgoing = metadata.last.credit.map {
-      ItemOutflow(credit: carriage.firstCredit(of: Int($0)), priority: metadata.last.priority)
-    }
-    streams.insert(stream, for: request.serial)
-    return true
-  }
-
-  /// Whether there are any streams.
-  package var hasStreams: Bool { !streams.isEmpty }
-
-  /// The directions in which a request of the peer opened a stream.
-  package func streamShape(of serial: UInt32) -> StreamShape {
-    guard !streams.isEmpty, let slot = streams.slot(of: serial) else { return [] }
-    let stream = streams[slot]
-    var shape: StreamShape = []
-    if stream.incoming != nil { shape.insert(.requestItems) }
-    if stream.outgoing != nil { shape.insert(.responseItems) }
-    return shape
+    return streams.open(request.serial, inbox.metadata.last)
   }
 
   mutating func acceptItem(
     _ head: FrameHead, _ body: BodySlice
   ) throws(Violation) -> Arrival? {
-    let isLast = !head.flags.contains(.more)
+    let serial = head.serial
     guard let slot = try streamSlot(of: head) else {
-      if isLast { counters.lateItems += 1 }
+      if !head.flags.contains(.more) { counters.lateItems += 1 }
       return nil
     }
-    let serial = head.serial
-    guard var inflow = streams[slot].incoming else { throw Violation(.itemNotExpected, head) }
-    guard !inflow.hasEnded else { throw Violation(.itemAfterEnd, head) }
-    let cost = Wire.itemOverhead + head.length
-    streams.setHeardPeer(slot)
-    if carriage.usesCredit {
-      guard cost <= inflow.credit else {
-        throw Violation(.creditExceeded, head, value: UInt64(cost))
-      }
-      inflow.arrived(cost, at: now)
-    }
-    if isLast, inflow.partial == 0 {
-      inflow.completed(cost)
-      streams.setIncoming(slot, inflow)
+    switch try streams.arrived(head, in: slot, at: now) {
+    case .whole(let cost):
       counters.itemsReceived += 1
       return Arrival(.item, serial: serial, tag: UInt32(clamping: cost), payload: body)
-    }
-    let size = streams.partialCount(serial) + head.length
-    guard size <= settings.maxBody else {
-      throw Violation(.lengthOverLimit, head, value: UInt64(size))
-    }
-    guard isLast else {
-      unsafe input.withStorage { storage in
-        // The fragment is in the input: it was taken, and nothing was appended since.
-        unsafe streams.append(
-          UnsafeRawBufferPointer(rebasing: storage[body.start..<body.start + body.count]),
-          to: serial, credit: inflow.credit)
-      }
-      inflow.partial += cost
-      streams.setIncoming(slot, inflow)
-      grantCredit(serial, slot)
-      reportIfStuck(serial, slot)
+    case .fragment:
+      unsafe inbox.withFrame(body) { unsafe streams.append($0, to: serial, slot) }
+      perform(streams.grant(slot, at: now), of: serial)
+      if streams.becomesStuck(slot) { report(.stream(.stuck, serial: serial)) }
       return nil
+    case .last(let cost):
+      counters.itemsReceived += 1
+      let item = unsafe inbox.withFrame(body) { unsafe streams.takePartial(serial, joining: $0) }
+      return Arrival(
+        .item, serial: serial, tag: UInt32(clamping: cost), payload: inbox.assemble(item))
     }
-    let whole = inflow.partial + cost
-    inflow.partial = 0
-    inflow.completed(whole)
-    streams.setIncoming(slot, inflow)
-    counters.itemsReceived += 1
-    unsafe input.withStorage { storage in
-      // As above.
-      unsafe assembled = streams.takePartial(
-        serial,
-        joining: UnsafeRawBufferPointer(rebasing: storage[body.start..<body.start + body.count]))
-    }
-    return Arrival(
-      .item, serial: serial, tag: UInt32(clamping: whole),
-      payload: BodySlice(start: 0, count: assembled.count, isAssembled: true))
   }
 
   mutating func acceptEnd(_ head: FrameHead) throws(Violation) -> Arrival? {
@@ -110,16 +50,12 @@ extension Connection {
       counters.lateEnds += 1
       return nil
     }
-    guard var inflow = streams[slot].incoming else { throw Violation(.itemNotExpected, head) }
-    guard !inflow.hasEnded else { throw Violation(.itemAfterEnd, head) }
-    guard inflow.partial == 0 else { throw Violation(.itemCutOff, head) }
-    inflow.hasEnded = true
-    streams.setIncoming(slot, inflow)
+    try streams.ended(head, in: slot)
     return Arrival(.end, serial: head.serial, tag: 0, payload: .empty)
   }
 
   mutating func acceptCredit(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
-    let credit = withBody(body) { bytes in
+    let credit = inbox.withBody(body) { bytes in
       // A frame of this kind has four bytes.
       (0..<4).reduce(0) { sum, index in
         sum << 8 | Int(unsafe bytes.unsafeLoad(fromByteOffset: index, as: UInt8.self))
@@ -128,24 +64,12 @@ extension Connection {
     guard (1...Wire.mostCredit).contains(credit) else {
       throw Violation(.creditNotAllowed, head, value: UInt64(credit))
     }
-    guard let slot = try streamSlot(of: head) else {
+    guard let slot = try streamSlot(of: head), try streams.credited(credit, by: head, in: slot)
+    else {
       counters.lateCredits += 1
       return
-    }
-    guard var outflow = streams[slot].outgoing else {
-      throw Violation(.creditNotAllowed, head, value: UInt64(credit))
-    }
-    streams.setHeardPeer(slot)
-    guard !outflow.hasEnded else {
-      counters.lateCredits += 1
-      return
-    }
-    guard outflow.credit + credit <= Wire.mostCredit else {
-      throw Violation(.creditOverflow, head, value: UInt64(outflow.credit + credit))
     }
     counters.creditsReceived += 1
-    outflow.credit += credit
-    streams.setOutgoing(slot, outflow)
     sendPending(head.serial)
     refill()
   }
@@ -188,6 +112,13 @@ extension Connection {
     else { throw Violation(.itemCutOff, kind: kind, serial: serial) }
     endStream(serial)
   }
+
+  /// Forgets the stream of an exchange that has ended; an item that waits is withdrawn. Items that
+  /// the application has not taken still count for a requester, which can read them.
+  mutating func endStream(_ serial: UInt32) {
+    guard streams.remove(serial, keepingUnread: settings.role.owns(serial)) else { return }
+    _ = outbox.withdraw(.item, serial: serial, encodedAt: nil)
+  }
 }
 
 // MARK: - Granting credit
@@ -196,84 +127,104 @@ extension Connection {
   /// Notes that the application has taken items, with what they cost in all.
   package mutating func tookItems(_ serial: UInt32, cost: Int, at now: LinkInstant) {
     self.now = max(self.now, now)
-    guard isOpen, let slot = streams.slot(of: serial), var inflow = streams[slot].incoming
-    else { return tookUnread(serial, cost: cost) }
-    inflow.untaken -= cost
-    precondition(inflow.untaken >= 0, "more items were taken than came")
-    guard carriage.usesCredit else {
-      // Reading goes on when this is below the window.
-      streams.setIncoming(slot, inflow)
-      return
+    guard isOpen, let grant = streams.took(cost, of: serial, at: self.now) else {
+      return tookUnread(serial, cost: cost)
     }
-    // Half of the limit is left to the first credit of other streams.
-    inflow.growIfTooSmall(room: settings.windows.total / 2 - streams.ceiling)
-    streams.setIncoming(slot, inflow)
-    grantCredit(serial, slot)
+    perform(grant, of: serial)
   }
 
   /// Notes that the application holds all whole items of a stream: the peer must be able to end the
   /// item that it has begun.
   package mutating func lentItems(_ serial: UInt32, at now: LinkInstant) {
     self.now = max(self.now, now)
-    guard isOpen, let slot = streams.slot(of: serial), var inflow = streams[slot].incoming
-    else { return }
-    inflow.isLent = true
-    streams.setIncoming(slot, inflow)
-    grantCredit(serial, slot)
+    if isOpen { perform(streams.lent(serial, at: self.now), of: serial) }
   }
 
-  /// Asks the application for news if the peer cannot go on within an item until that has taken
-  /// others, at most once for each item.
-  private mutating func reportIfStuck(_ serial: UInt32, _ slot: Int) {
-    guard carriage.usesCredit, var inflow = streams[slot].incoming, inflow.isStuck else { return }
-    inflow.wasReported = true
-    streams.setIncoming(slot, inflow)
-    report(.stream(.stuck, serial: serial))
-  }
-
-  /// Whether items of an ended request of this side count that the application has not taken.
-  package func holdsUnread(_ serial: UInt32) -> Bool { streams.holdsUnread(serial) }
-
-  /// Notes that the application has taken some of them, with what they cost.
+  /// Notes that the application has taken items of an ended request of this side, with what they
+  /// cost; `.max` if it will take no more of them.
   package mutating func tookUnread(_ serial: UInt32, cost: Int) {
     streams.tookUnread(serial, cost)
   }
 
-  /// Notes that the application will take no more of them.
-  package mutating func forgetUnread(_ serial: UInt32) { streams.tookUnread(serial, .max) }
-
-  /// Grants credit if it is time for it. If the rest of an item does not fit into the limit of all
-  /// windows, the exchange has to end.
-  private mutating func grantCredit(_ serial: UInt32, _ slot: Int) {
-    guard carriage.usesCredit, var inflow = streams[slot].incoming else { return }
-    let isWithinItem = inflow.partial > 0 && inflow.hasNoneWaiting
-    var lump = min(inflow.lump, Wire.mostCredit - inflow.credit)
-    // One item may exceed the limit, with the headers of its fragments.
-    let extra =
-      isWithinItem
-      ? settings.maxBody + (settings.maxBody / Wire.fragmentLimit + 1) * Wire.itemOverhead : 0
-    func fits(_ lump: Int) -> Bool {
-      var granted = inflow
-      granted.granted(lump, at: now)
-      let growth = granted.reserved - inflow.reserved
-      // What is reserved for the stream is there, whatever the items of others take.
-      return growth <= 0 || streams.hasRoom(for: growth, extra: extra)
-    }
-    if lump > 0, !fits(lump) {
-      // Less will do for now: the window grows back when there is room.
-      lump = inflow.hasNoneWaiting ? min(lump, max(0, Wire.leastCredit - inflow.credit)) : 0
-      guard lump == 0 || fits(lump) else {
-        counters.streamsOverLimit += 1
-        report(.stream(.overLimit, serial: serial))
-        return
+  private mutating func perform(_ grant: StreamTable.Grant, of serial: UInt32) {
+    switch grant {
+    case .nothing: break
+    case .credit(let lump):
+      outbox.encode(FrameHead(.credit, serial: serial, length: 4)) { span in
+        for shift in [24, 16, 8, 0] { span.append(UInt8(truncatingIfNeeded: lump >> shift)) }
       }
+    case .overLimit:
+      counters.streamsOverLimit += 1
+      report(.stream(.overLimit, serial: serial))
     }
-    guard lump > 0 else { return }
-    inflow.granted(lump, at: now)
-    streams.setIncoming(slot, inflow)
-    streams.setSpoken(slot)
-    outbox.encode(FrameHead(.credit, serial: serial, length: 4)) { span in
-      for shift in [24, 16, 8, 0] { span.append(UInt8(truncatingIfNeeded: lump >> shift)) }
+  }
+}
+
+// MARK: - Sending items
+
+/// What became of an item that was to be sent.
+package enum ItemPlacement: Equatable, Sendable {
+  /// It has been encoded to its end: another one can be sent.
+  case encoded
+  /// It waits for credit or room. `itemSent` follows, unless the exchange ends before.
+  case waiting
+  /// The exchange, or its items, have ended: nothing will be sent.
+  case ended
+}
+
+extension Connection {
+  /// Sends an item, or keeps it until there are credit and room. Call it again only when the item
+  /// before has been encoded. `bytes` is the item if it is an array already, whose memory is then
+  /// shared while it waits.
+  package mutating func sendItem<Failure>(
+    _ serial: UInt32, count: Int, at now: LinkInstant, sharing bytes: () -> [UInt8]? = { nil },
+    _ body: (inout OutputRawSpan) throws(Failure) -> Void
+  ) throws(Failure) -> ItemPlacement {
+    self.now = max(self.now, now)
+    guard isOpen, let slot = streams.slot(of: serial), streams.takesItem(slot) else {
+      return .ended
     }
+    if streams.affords(count, slot), outbox.takesItem(count, streams.priority(slot)) {
+      probeBeforeData()
+      try outbox.encodeItem(FrameHead(.item, serial: serial, length: count), body)
+      streams.sent(count, slot)
+      counters.itemsSent += 1
+      return .encoded
+    }
+    let item: [UInt8]
+    if let bytes = bytes() { item = bytes } else { item = try Outbox.copied(count, nil, body) }
+    streams.enqueue(item, of: serial, slot)
+    counters.itemsSent += 1
+    sendPending(serial)
+    refill()
+    return streams.awaitsPending(serial) ? .waiting : .encoded
+  }
+
+  /// Ends this side's items, once the item that waits has been encoded. Only a requester calls it.
+  package mutating func endItems(_ serial: UInt32, at now: LinkInstant) {
+    self.now = max(self.now, now)
+    guard isOpen, streams.endItems(serial) else { return }
+    sendPending(serial)
+    refill()
+  }
+
+  /// Puts the next fragment of the waiting item into the backlog, as far as the credit goes; or
+  /// sends the end, if it is due.
+  mutating func sendPending(_ serial: UInt32) {
+    switch streams.nextPiece(of: serial) {
+    case .nothing: break
+    case .end: outbox.encode(FrameHead(.end, serial: serial, length: 0))
+    case .fragment(let item, let start, let count, let isPart, let priority):
+      outbox.enqueue(
+        FrameHead(.item, flags: isPart ? .more : [], serial: serial, length: count),
+        of: item, from: start, priority: priority)
+    }
+  }
+
+  /// Notes that the fragment of an item has been encoded.
+  mutating func fragmentSent(_ serial: UInt32) {
+    guard let progress = streams.fragmentSent(serial) else { return }
+    if progress == .whole(isAwaited: true) { report(.stream(.itemSent, serial: serial)) }
+    sendPending(serial)
   }
 }

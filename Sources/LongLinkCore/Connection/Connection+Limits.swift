@@ -38,10 +38,8 @@ extension Connection {
   /// Ends the connection, because the peer cancels more requests per second than it may: each has
   /// cost this side more than the peer.
   mutating func endForCancels() {
-    let goaway = GoAway(
-      code: ResponseCode.overloaded.rawValue,
-      reason: "too many requests are cancelled per second: back off",
-      requestsAccepted: requestsAccepted)
-    beginClosing(.cancelLimit, saying: framing.hasControlFrames ? goaway : nil)
+    beginClosing(
+      .cancelLimit,
+      saying: notice(.overloaded, "too many requests are cancelled per second: back off"))
   }
 }

@@ -22,48 +22,19 @@ package struct HeldMemory: Equatable, Sendable {
 }
 
 extension Connection {
-  /// The identity of the request that is being delivered.
-  package func id(of request: Arrival) -> InboundID {
-    InboundID(serial: request.serial, number: inbound.newest)
-  }
-
-  /// Keeps the driver's part of a request whose handler runs. Returns the bytes that the handler
-  /// holds; nil if the request has ended.
-  package mutating func setPayload(_ payload: AnyObject, of id: InboundID) -> Int? {
-    inbound.setPayload(payload, of: id)
-  }
-
-  /// The driver's part of a request that has not ended.
-  package func payload(of serial: UInt32) -> AnyObject? { inbound.payload(of: serial) }
-
-  /// The driver's part of a request that has ended, while its handler runs.
-  package func payload(ofOutlived id: InboundID) -> AnyObject? {
-    inbound.payload(ofOutlived: id.number)
-  }
-
-  /// The driver's parts of all requests that have ended and whose handlers run.
-  package var outlivedPayloads: [AnyObject] { inbound.outlivedPayloads }
-
-  /// The number of the peer's unanswered requests.
-  package var requestsRunning: Int { inbound.count }
-
-  /// The number of the peer's requests that ended before their handlers returned.
-  package var requestsOutlived: Int { inbound.outlived }
-
   /// The approximate memory that the peer makes this side hold.
   package var held: HeldMemory {
     HeldMemory(
-      open: input.capacity + assemblies.capacity + inbound.bytes - inbound.outlivedBytes
+      open: inbox.input.capacity + assemblies.heldBytes + inbound.bytes - inbound.outlivedBytes
         + outbox.heldBytes + streams.heldBytes + streams.partialRoom + tableBytes
-        + inbound.handled * Connection.requestOverhead
-        + assemblies.count * Connection.assemblyOverhead,
-      room: input.capacity - input.count + outbox.room,
+        + inbound.handled * Connection.requestOverhead,
+      room: inbox.input.capacity - inbox.input.count + outbox.room,
       outlived: inbound.outlivedBytes + inbound.outlived * Connection.requestOverhead)
   }
 
   /// The part of it that waits for the peer: for the rest of messages, or to read output.
   package var unfinishedBytes: Int {
-    input.count + assemblies.capacity + outbox.heldBytes + streams.partialRoom
+    inbox.input.count + assemblies.capacity + outbox.heldBytes + streams.partialRoom
   }
 
   /// The memory of the tables, if they are large.
@@ -81,9 +52,6 @@ extension Connection {
 
   /// The approximate memory of a request besides its body: its task and its state.
   package static let requestOverhead = 4096
-
-  /// The approximate memory of an incomplete message besides its bytes.
-  private static let assemblyOverhead = 128
 }
 
 // MARK: - Accepting and refusing
@@ -98,7 +66,7 @@ extension Connection {
       refuse(arrival.serial, refusal)
       return nil
     }
-    try readMetadata(of: arrival)
+    try inbox.readMetadata(of: arrival)
     guard try beginStream(of: arrival) else {
       refuse(arrival.serial, .tooMuchCredit)
       return nil
@@ -107,31 +75,12 @@ extension Connection {
     return arrival
   }
 
-  /// Why a request is refused before it reaches a handler.
-  enum Refusal {
-    case draining
-    case tooManyRequests
-    case tooManyBytes
-    /// The first credit for its items exceeds the limit of all windows.
-    case tooMuchCredit
-    case tooLarge
-    case stalled
-    /// On a short link, this side lacks a feature that the client has named.
-    case missingFeature
-  }
-
   /// Defers a request by one turn if there is no room for it while cancelled handlers still run.
   /// Most of them return at once, so that a peer which made room by a cancel is not refused.
   mutating func leavesToHandlers(_ head: FrameHead) -> Bool {
     head.kind == .request && inbound.isFull(at: settings.maxInFlight)
       && !assemblies.contains(head.serial) && readHold.awaitsHandlers()
   }
-
-  /// Notes that handlers have had a turn: requests for which there is still no room are refused.
-  package mutating func handlersHaveHadTurn() { readHold.handlersHadTurn() }
-
-  /// Notes that the deferred frames have been processed.
-  package mutating func handlersTurnEnds() { readHold.handlersTurnEnds() }
 
   /// Counts a new request, and returns why it must be refused; nil if it can be accepted.
   @inline(__always)
@@ -146,22 +95,10 @@ extension Connection {
 
   /// Refuses a request without calling a handler.
   mutating func refuse(_ serial: UInt32, _ refusal: Refusal) {
-    let (code, detail): (ResponseCode, String) =
-      switch refusal {
-      case .draining: (.draining, "going away")
-      case .tooLarge: (.tooLarge, "the body is larger than \(settings.maxBody) bytes")
-      case .tooManyRequests: (.overloaded, "more than \(settings.maxInFlight) concurrent requests")
-      case .tooManyBytes:
-        (.overloaded, "the requests hold more than \(settings.maxRequestBytes) bytes")
-      case .tooMuchCredit:
-        (.overloaded, "the windows of all streams exceed \(settings.windows.total) bytes")
-      case .stalled: (.deadlinePassed, "the next fragment has not come in time")
-      case .missingFeature: (.malformed, "this server lacks a feature that the hello names")
-      }
-    let tag = code.rawValue | Wire.refusedBit
     guard takesUnread() else { return }
-    let body = detail.utf8.prefix(agreement.maxBody)
-    let head = messageHead(.response, tag: tag, serial, nil, body.count)
+    let body = refusal.detail(settings).utf8.prefix(agreement.maxBody)
+    let tag = refusal.code.rawValue | Wire.refusedBit
+    let head = FrameHead(.response, tag: tag, serial: serial, length: body.count)
     outbox.encode(head) { span in
       for byte in body { span.append(byte) }
     }
@@ -175,11 +112,6 @@ extension Connection {
 // MARK: - Responding
 
 extension Connection {
-  /// Gives the response to one of the peer's requests the priority of the request.
-  package mutating func setPriority(_ priority: UInt32, of serial: UInt32) {
-    inbound.setPriority(priority, of: serial)
-  }
-
   /// Responds to a request of the peer, the handler of which has returned.
   ///
   /// Returns false if no response is owed any more, because the request was cancelled or the
@@ -232,13 +164,13 @@ extension Connection {
     let serial = id.serial
     guard isLive, let slot = inbound.running(id), takesUnread() else {
       counters.droppedResponses += 1
-      if ending != .interrupted { inbound.handlerReturned(id.number) }
+      if ending != .interrupted { inbound.handlerReturned(from: id) }
       return false
     }
     // Credit is granted for the rest of a large item before anything reads the items.
     let isRefused = isRefused && !streams.hasSpoken(serial)
     let tag = code.rawValue | (isRefused ? Wire.refusedBit : 0)
-    var head = messageHead(.response, tag: tag, serial, metadata, count)
+    var head = FrameHead(message: .response, tag: tag, serial: serial, metadata, count: count)
     if let dialect = framing.dialect {
       guard dialect.prepare(&head, code, ownCode) else {
         // The dialect cannot express the response: the caller waits until its deadline.
@@ -305,10 +237,5 @@ extension Connection {
       _ = outbox.withdraw(.response, serial: serial, encodedAt: nil)
       updateWaterMarks()
     }
-  }
-
-  /// Notes the return of a handler whose request had ended. `respond` notes it, too.
-  package mutating func handlerReturned(from id: InboundID) {
-    inbound.handlerReturned(id.number)
   }
 }

@@ -36,10 +36,13 @@ extension Connection {
     self.now = max(self.now, now)
     carriage.sends(serial)
     probeBeforeData()
-    let head = messageHead(.request, tag: type.rawValue, serial, metadata, count)
+    let head = FrameHead(
+      message: .request, tag: type.rawValue, serial: serial, metadata, count: count)
     let place = try outbox.append(head, metadata: metadata, priority: priority, body)
     framing.asked(serial, type)
-    if let stream { openStream(serial, stream, priority: priority) }
+    if let stream {
+      streams.open(serial, stream, credit: agreement.streamCredit, priority: priority)
+    }
     switch place {
     case .encoded(let begin):
       counters.requestsSent += 1
@@ -67,7 +70,8 @@ extension Connection {
     self.now = max(self.now, now)
     probeBeforeData()
     guard takesUnread() else { return }
-    let head = messageHead(.push, tag: type.rawValue, Wire.plainPushSerial, metadata, count)
+    let head = FrameHead(
+      message: .push, tag: type.rawValue, serial: Wire.plainPushSerial, metadata, count: count)
     let place = try outbox.append(head, metadata: metadata, priority: priority, body)
     if case .queued = place { refill() }
     counters.pushesSent += 1
@@ -147,32 +151,12 @@ extension Connection {
   @inline(__always)
   private func owns(_ serial: UInt32) -> Bool { framing.owns(serial, as: settings.role) }
 
-  func messageHead(
-    _ kind: FrameKind, tag: UInt32, _ serial: UInt32, _ metadata: MetadataBlock?, _ count: Int
-  ) -> FrameHead {
-    guard let metadata else { return FrameHead(kind, tag: tag, serial: serial, length: count) }
-    precondition(metadata.count <= Wire.metadataLimit, "the metadata has no room for its count")
-    return FrameHead(
-      kind, flags: .metadata, tag: tag, serial: serial, length: 2 + metadata.count + count)
-  }
-
   /// Whether another message can be queued. Closes the connection if the peer left too much unread.
   @inline(__always)
   mutating func takesUnread() -> Bool {
     guard outbox.totalBytes > settings.maxUnread else { return true }
     close(.unreadOutput)
     return false
-  }
-
-  /// Counts a broadcast that was not sent on this connection.
-  package mutating func skipBroadcast() {
-    counters.broadcastsSkipped += 1
-  }
-
-  /// Whether a request or push of this size can be sent now, given an open connection.
-  @inline(__always)
-  package func hasRoom(for count: Int) -> Bool {
-    marks.admits(count)
   }
 
   /// Updates the water marks, and tells when senders can continue.
@@ -187,11 +171,6 @@ extension Connection {
       small: outbox.totalBytes - large, large: large, settings.waterMarks)
     counters.highWaterEvents += change.exceeded
     if change.hasFallen, isOpen { report(.resumeSending) }
-  }
-
-  /// Maps the peer's count of accepted requests to one of our ordinals.
-  package func ordinal(ofAccepted accepted: UInt64) -> UInt64 {
-    ordinals.ordinal(ofAccepted: accepted)
   }
 
   /// Encodes queued messages as room allows, and reports requests that begin or finish.

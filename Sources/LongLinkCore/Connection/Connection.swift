@@ -7,27 +7,28 @@
 ///
 /// 1. **Connected.** `connected(at:)`, once the stream is connected and secured. The time for the
 ///    handshake runs from `init`; until then only the calls about time and ends make sense.
-/// 2. **Bytes.** To read: nothing while `holdsReading`, `waitsForHandlers` or `peerHasEnded` is
-///    true. Else `readSize(upTo:)` and `makeRoom(for:with:)` say how much; append that to `input`,
-///    and call `received(_:at:)`. `receivedPart(at:)` is for bytes of the security that are no
-///    whole record, and `ended(at:isCutOff:)` for the peer's end of stream. To write, while
-///    `wantsToWrite`: write the outbox's `chunk`, and call `wrote(_:at:)`, also with 0, from which
-///    the time for writing runs. `failed(errno:)` or `failed(security:)` if either fails.
+/// 2. **Bytes.** To read: nothing while `holdsReading`, `readHold.waitsForHandlers` or
+///    `carriage.peerHasEnded` is true. Else `readSize(upTo:)` and `makeRoom(for:with:)` say how
+///    much; append that to `inbox.input`, and call `received(_:at:)`. `receivedPart(at:)` is for
+///    bytes of the security that are no whole record, and `ended(at:isCutOff:)` for the peer's end
+///    of stream. To write, while `wantsToWrite`: write the outbox's `chunk`, and call
+///    `wrote(_:at:)`, also with 0, from which the time for writing runs. `failed(errno:)` or
+///    `failed(security:)` if either fails.
 /// 3. **Time.** `elapsed(to:unacknowledged:)` at `deadline`, after what waits in the socket was
 ///    read. Every other call can move the deadline.
 /// 4. **After each of these**, deliver: `nextMessage()` until it returns nil, then `nextEffect()`
 ///    once, and both again until neither returns anything. (A message is no effect, because that
 ///    would cost a copy of each.) A message's body and metadata, for `withBody` and `takeBytes`,
 ///    are valid until the next call of `nextMessage` or `close`. `.abandon` ends all exchanges, and
-///    `.close` is the last effect. If `waitsForHandlers` is then true, call `handlersHaveHadTurn()`
-///    at the end of the turn, deliver, and call `handlersTurnEnds()`.
+///    `.close` is the last effect. If `waitsForHandlers` is then true, call `handlersHadTurn()` of
+///    the read hold at the end of the turn, deliver, and call its `handlersTurnEnds()`.
 /// 5. **Commands**, at any time, also while a message or effect is delivered. They deliver nothing:
 ///    `hasEffects` tells whether there is anything to deliver.
 ///    - Own exchanges: `request`, `push` (only while `isOpen`), `cancel`, `deadlineMissed`;
 ///      `abandonResponse` after `.collect`, and `rejectStray` after `.stray`, as `LinkNews` says.
-///    - The peer's requests: `setPayload` if its handler runs in a task; `respond` when the handler
-///      returns, or before that with `isInterrupting`. `handlerReturned` in place of `respond` for
-///      one that was cancelled, interrupted or abandoned.
+///    - The peer's requests: `inbound.setPayload` if the handler runs in a task; `respond` when it
+///      returns, or before that with `isInterrupting`. In place of `respond`, for a request that
+///      was cancelled, interrupted or abandoned, `inbound.handlerReturned`.
 ///    - Items: `sendItem` (not while one of its stream waits), `endItems`, `tookItems`.
 ///    - Heartbeat: `ping`, `probe`, `setPace`. Rates: `slowed`, `unslowed`.
 ///    - After `.identify`: `takeCredential`, then `admit` or `turnAway`.
@@ -38,82 +39,19 @@
 ///
 /// **Who owes `resumedReading(at:)`: the driver**, whenever it reads again after `holdsReading` was
 /// true, whatever ended that: `wrote`, `admit`, `tookItems` or `unslowed`. It then delivers, since
-/// frames may wait in `input`. It also owes it before `elapsed`, if it has left bytes in the
+/// frames may wait in the input. It also owes it before `elapsed`, if it has left bytes in the
 /// socket. Otherwise the time in which this side did not read would count as silence of the peer.
 package struct Connection: ~Copyable {
-  /// The phase of a connection's life.
-  package enum Phase: Equatable, Sendable {
-    /// No frame has arrived yet.
-    case fresh
-    /// A server decides whether it accepts the client: nothing that the client sends is acted on.
-    case identifying
-    /// Frames are exchanged.
-    case open
-    /// A goaway may have stated the reason; this side waits for the peer's end of stream.
-    case closing(CloseReason)
-    /// The connection has ended.
-    case closed(CloseReason)
-
-    /// What is possible in a phase.
-    struct Standing: OptionSet {
-      let rawValue: UInt8
-
-      /// Frames can be sent that are not part of closing.
-      static let open = Standing(rawValue: 1)
-      /// Exchanges can still complete.
-      static let live = Standing(rawValue: 2)
-      /// Frames of the peer are processed.
-      static let receiving = Standing(rawValue: 4)
-    }
-
-    /// Whether this phase can be followed by `next`.
-    func canBecome(_ next: Phase) -> Bool {
-      switch (self, next) {
-      case (.fresh, .identifying), (.fresh, .open), (.fresh, .closing), (.fresh, .closed): true
-      case (.identifying, .open), (.identifying, .closing), (.identifying, .closed): true
-      case (.open, .closing), (.open, .closed): true
-      case (.closing, .closed): true
-      case (_, .fresh), (_, .identifying), (.open, .open), (.closing, _), (.closed, _): false
-      }
-    }
-
-    var standing: Standing {
-      switch self {
-      case .fresh: [.live, .receiving]
-      case .identifying: .live
-      case .open: [.open, .live, .receiving]
-      case .closing, .closed: []
-      }
-    }
-  }
-
-  /// The negotiated properties of the connection, or the defaults.
-  package struct Agreement: Equatable, Sendable {
-    package var features: Features = []
-    /// The largest body that the peer accepts, in bytes.
-    package var maxBody = Int(Wire.defaultBody)
-    /// The most requests of this side that the peer runs concurrently.
-    package var maxInFlight = Int(Wire.defaultInFlight)
-    package var heartbeatInterval: Int64
-    package var heartbeatTimeout: Int64
-    /// The first credit, in bytes, of each request of this side with items.
-    package var streamCredit = Int(Wire.defaultCredit)
-    /// How long the server accepts this client's credential, in milliseconds; 0 without an end.
-    package var credentialExpires: UInt32 = 0
-    /// The peer's name, truncated to the length that a configuration can have.
-    package var name = ""
-  }
-
   package let settings: ConnectionSettings
-  let framing: Framing
+  package let framing: Framing
   package internal(set) var carriage: Carriage
-  package private(set) var phase = Phase.fresh
+  package private(set) var phase = ConnectionPhase.fresh
   /// The phase's `standing`, cached because every message needs it.
-  private var standing = Phase.fresh.standing
+  private var standing = ConnectionPhase.fresh.standing
   package internal(set) var agreement: Agreement
   package var counters = ConnectionCounters()
-  /// Received bytes that are not yet processed; the driver appends to it.
-  package var input = ByteQueue()
+  /// What has arrived; the driver appends to its input.
+  package var inbox = Inbox()
   /// Bytes and messages that wait to be written; the driver writes its chunks and calls `wrote`.
   package var outbox: Outbox
   var timers = ConnectionTimers()
@@ -124,14 +62,11 @@ package struct Connection: ~Copyable {
   // Receiving
   var frame = FrameProgress()
   package var readHold: ReadHold
-  var inbound: InboundTable<AnyObject>
-  var streams: StreamTable
+  package var inbound: InboundTable
+  package internal(set) var streams: StreamTable
   /// The cancels that the peer can still send.
   var cancels: TokenBucket
   var assemblies: Assemblies
-  /// The joined fragments of the last returned message.
-  var assembled: [UInt8] = []
-  package internal(set) var metadata = MetadataMemo()
   /// The number of the peer's requests whose first frame arrived before this side's goaway.
   package internal(set) var requestsAccepted: UInt64 = 0
   var heardHello = false
@@ -139,13 +74,13 @@ package struct Connection: ~Copyable {
   var greeting: Greeting?
 
   // Sending
-  var ordinals = RequestOrdinals()
+  package internal(set) var ordinals = RequestOrdinals()
   package internal(set) var saidGoAway = false
   package internal(set) var peerGoAway: GoAway?
   var hasShutDown = false
   package internal(set) var marks = SendMarks()
 
-  var liveness: Liveness
+  package internal(set) var liveness: Liveness
   /// How long waiting bytes can make no progress, in nanoseconds: not longer than the agreed
   /// heartbeat lets a dead peer stay.
   var writingTimeout: Int64
@@ -155,7 +90,7 @@ package struct Connection: ~Copyable {
     self.now = now
     carriage = Carriage(settings.role, isShort: settings.isShort)
     inbound = InboundTable(serialMix: settings.serialMix)
-    streams = StreamTable(limit: settings.windows.total, serialMix: settings.serialMix)
+    streams = StreamTable(settings)
     assemblies = Assemblies(serialMix: settings.serialMix)
     liveness = Liveness(settings, at: now)
     writingTimeout = settings.writingTimeout
@@ -164,14 +99,13 @@ package struct Connection: ~Copyable {
     framing = Framing(settings.dialect, serialMix: settings.serialMix, at: now)
     outbox = Outbox(
       dialect: settings.dialect, encodeLimit: settings.encodeLimit, serialMix: settings.serialMix)
-    agreement = Agreement(
-      heartbeatInterval: settings.heartbeatInterval, heartbeatTimeout: settings.heartbeatTimeout)
+    agreement = Agreement(settings)
     timers[.handshake] = now + settings.handshakeTimeout
     if let limit = framing.maximumBody { agreement.maxBody = limit }
   }
 
   /// Enters another phase. Nothing else changes the phase.
-  mutating func become(_ next: Phase) {
+  mutating func become(_ next: ConnectionPhase) {
     precondition(phase.canBecome(next), "a connection that is \(phase) cannot become \(next)")
     phase = next
     standing = next.standing
@@ -189,19 +123,8 @@ package struct Connection: ~Copyable {
   /// Whether frames of the peer are processed.
   var isReceiving: Bool { standing.contains(.receiving) }
 
-  /// Why the connection has ended, or is ending; nil while it is not.
-  package var endReason: CloseReason? {
-    switch phase {
-    case .closing(let reason), .closed(let reason): reason
-    case .fresh, .identifying, .open: nil
-    }
-  }
-
   /// Whether the connection has ended.
-  package var isClosed: Bool {
-    if case .closed = phase { return true }
-    return false
-  }
+  package var isClosed: Bool { phase.isClosed }
 
   /// Whether reading is suspended: the peer does not read its responses, or sends faster than it
   /// may, or, on a short link, the application does not take the items.
@@ -215,8 +138,17 @@ package struct Connection: ~Copyable {
       || readHold.holds(unread: outbox.totalBytes, of: settings.maxUnread)
   }
 
-  /// Whether handlers should get a turn before more frames are processed.
-  package var waitsForHandlers: Bool { readHold.waitsForHandlers }
+  /// Passes bytes of the last returned message to `body`.
+  @inline(__always)
+  package func withBody<Result, Failure>(
+    _ slice: BodySlice, _ body: (RawSpan) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try inbox.withBody(slice, body)
+  }
+
+  /// Takes the bytes of the last returned message. Call it once: joined fragments are moved.
+  @inline(__always)
+  package mutating func takeBytes(of slice: BodySlice) -> [UInt8] { inbox.takeBytes(of: slice) }
 }
 
 extension Connection {

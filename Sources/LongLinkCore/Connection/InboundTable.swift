@@ -34,9 +34,9 @@ package enum InboundEnding: Equatable, Sendable {
 /// of concurrent requests and bytes until the handler returns. So a peer cannot make room by
 /// cancelling requests whose handlers still run.
 ///
-/// `Payload` is the driver's part: the task that runs the handler, and its stream. A request that a
-/// synchronous handler answers has none.
-@safe struct InboundTable<Payload: AnyObject>: ~Copyable {
+/// The payload of a row is the driver's part: the task that runs the handler, and its stream. A
+/// request that a synchronous handler answers has none.
+@safe package struct InboundTable: ~Copyable {
   @safe struct Row {
     enum State: Equatable {
       /// Some of its fragments are missing.
@@ -54,7 +54,7 @@ package enum InboundEnding: Equatable, Sendable {
     /// The number of bytes that its handler holds.
     fileprivate(set) var bytes: UInt32 = 0
     /// The driver's part, which the row retains. Unmanaged, so that rows are copied as bytes.
-    fileprivate var payload: Unmanaged<Payload>?
+    fileprivate var payload: Unmanaged<AnyObject>?
 
     fileprivate init(_ state: State, number: UInt32 = 0, bytes: UInt32 = 0) {
       self.state = state
@@ -63,7 +63,7 @@ package enum InboundEnding: Equatable, Sendable {
       unsafe payload = nil
     }
 
-    fileprivate var work: Payload? { unsafe payload?.takeUnretainedValue() }
+    fileprivate var work: AnyObject? { unsafe payload?.takeUnretainedValue() }
   }
 
   /// The requests that have not ended, by serial.
@@ -90,14 +90,19 @@ package enum InboundEnding: Equatable, Sendable {
   }
 
   /// The number of requests that have not ended.
-  var count: Int { rows.count }
+  package var count: Int { rows.count }
   var isEmpty: Bool { rows.isEmpty }
   /// The number of requests that have not ended and were passed to a handler.
   var handled: Int { rows.count - assembling }
   /// The number of requests that ended before their handlers returned.
-  var outlived: Int { outlivedRows.count }
+  package var outlived: Int { outlivedRows.count }
   /// The number of slots in the tables.
   var capacity: Int { rows.capacity + outlivedRows.capacity }
+
+  /// The identity of the request that is being delivered.
+  package func id(of request: Arrival) -> InboundID {
+    InboundID(serial: request.serial, number: newest)
+  }
 
   func contains(_ serial: UInt32) -> Bool { slot(of: serial) != nil }
 
@@ -160,7 +165,8 @@ package enum InboundEnding: Equatable, Sendable {
     older = Set(rows.keys.compactMap { rows[$0]?.number })
   }
 
-  mutating func setPriority(_ priority: UInt32, of serial: UInt32) {
+  /// Gives the response to a request the priority of the request.
+  package mutating func setPriority(_ priority: UInt32, of serial: UInt32) {
     _ = rows.update(serial) { $0.priority = priority }
   }
 
@@ -168,7 +174,7 @@ package enum InboundEnding: Equatable, Sendable {
 
   /// Keeps the driver's part of a request whose handler runs. Returns the bytes that the handler
   /// holds; nil if the request has ended.
-  mutating func setPayload(_ payload: Payload, of id: InboundID) -> Int? {
+  package mutating func setPayload(_ payload: AnyObject, of id: InboundID) -> Int? {
     guard let slot = running(id) else { return nil }
     unsafe rows[slot: slot].payload?.release()
     unsafe rows[slot: slot].payload = .passRetained(payload)
@@ -176,20 +182,18 @@ package enum InboundEnding: Equatable, Sendable {
   }
 
   /// The driver's part of a request that has not ended.
-  func payload(of serial: UInt32) -> Payload? {
+  package func payload(of serial: UInt32) -> AnyObject? {
     rows.slot(of: serial).flatMap { rows[slot: $0].work }
   }
 
   /// The driver's part of an outlived request.
-  func payload(ofOutlived number: UInt32) -> Payload? {
-    outlivedRows[number]?.work
-  }
+  package func payload(ofOutlived id: InboundID) -> AnyObject? { outlivedRows[id.number]?.work }
 
   /// The driver's parts of all outlived requests, in the order of their arrival.
-  var outlivedPayloads: [Payload] {
+  package var outlivedPayloads: [AnyObject] {
     // The numbers count up, and wrap.
     let order = outlivedRows.keys.sorted { newest &- $0 > newest &- $1 }
-    return order.compactMap { payload(ofOutlived: $0) }
+    return order.compactMap { outlivedRows[$0]?.work }
   }
 
   // MARK: Ending
@@ -245,8 +249,13 @@ package enum InboundEnding: Equatable, Sendable {
     rows.removeAll()
   }
 
-  /// Notes the return of an outlived request's handler.
-  mutating func handlerReturned(_ number: UInt32) {
+  /// Notes the return of an outlived request's handler. `respond` notes it, too.
+  package mutating func handlerReturned(from id: InboundID) { handlerReturned(id.number) }
+
+  /// The same for the request that was not passed to a handler after all.
+  mutating func newestReturned() { handlerReturned(newest) }
+
+  private mutating func handlerReturned(_ number: UInt32) {
     guard let row = outlivedRows.remove(number) else { return }
     outlivedBytes -= Int(row.bytes)
     handlerReturned(from: row)

@@ -10,7 +10,7 @@ struct OutstandingPing: Equatable, Sendable {
 ///
 /// It only decides: the connection sends the pings, sets the timers and closes. It is a plain
 /// value, so that a test can copy it and try both outcomes.
-struct Liveness: Equatable, Sendable {
+package struct Liveness: Equatable, Sendable {
   /// The state after a ping was sent because the peer may be lost.
   struct Suspicion: Equatable, Sendable {
     /// The peer is considered lost if no byte arrives until then.
@@ -35,7 +35,7 @@ struct Liveness: Equatable, Sendable {
   private var lastWrote: LinkInstant
   /// The longest silence of both sides, in nanoseconds, that this side ended by writing, while
   /// nothing has been read yet; 0 if there is none.
-  private(set) var silenceProbed: Int64 = 0
+  package private(set) var silenceProbed: Int64 = 0
   private(set) var suspicion: Suspicion?
   /// The number of requests whose deadlines have passed since a byte was last read.
   private var missedDeadlines = 0
@@ -161,6 +161,30 @@ extension Liveness {
       pingHasLeft: pingHasLeft)
   }
 
+  /// Whether a ping was sent because of silence and nothing has been read since.
+  package var isSuspecting: Bool { suspicion != nil }
+
+  /// What the timer of the heartbeat finds.
+  enum Verdict: Equatable {
+    /// Something was read within the interval.
+    case alive
+    /// A ping is due: nothing was read, or this side stood still, so that no answer counts.
+    case silent
+    /// Nothing has come since the ping. The next judgement is due then.
+    case suspected(until: LinkInstant)
+    case dead
+  }
+
+  /// Judges the peer when the timer fires that was `due` then.
+  mutating func judge(
+    due: LinkInstant, acknowledged: UInt64, allHasLeft: Bool, at now: LinkInstant
+  ) -> Verdict {
+    guard isSuspecting else { return isSilent(at: now) ? .silent : .alive }
+    if stoodStill(since: due, at: now) { return .silent }
+    let isDead = isDead(acknowledged: acknowledged, allHasLeft: allHasLeft, at: now)
+    return isDead ? .dead : .suspected(until: nextJudgement(at: now))
+  }
+
   /// Whether the peer is lost: the limit has passed. While bytes ahead of the ping make progress,
   /// the limit is extended.
   mutating func isDead(acknowledged: UInt64, allHasLeft: Bool, at now: LinkInstant) -> Bool {
@@ -200,7 +224,7 @@ extension Liveness {
 
 extension Liveness {
   /// The number of pings that can still be answered.
-  var pingsUnanswered: Int { pings.count }
+  package var pingsUnanswered: Int { pings.count }
 
   /// Returns the number for the next ping.
   mutating func nextPingID() -> UInt64 {

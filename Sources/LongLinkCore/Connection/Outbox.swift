@@ -210,14 +210,22 @@ extension Outbox {
     preconditionAtRest()
     anchor.setMark(true)
     defer { anchor.setMark(false) }
-    let whole = try [UInt8](capacity: head.length) { (span) throws(Failure) in
-      try unsafe span.withUnsafeMutableBufferPointer { (buffer, count) throws(Failure) in
+    let whole = try Outbox.copied(head.length, metadata, body)
+    kept.insert(head, whole, priority: priority, isLarge: isLarge)
+  }
+
+  /// Returns metadata and payload in an array, which they fill exactly.
+  static func copied<Failure>(
+    _ count: Int, _ metadata: MetadataBlock?,
+    _ body: (inout OutputRawSpan) throws(Failure) -> Void
+  ) throws(Failure) -> [UInt8] {
+    try [UInt8](capacity: count) { (span) throws(Failure) in
+      try unsafe span.withUnsafeMutableBufferPointer { (buffer, initialized) throws(Failure) in
         // The array's free memory, which is filled before this returns.
         try unsafe Outbox.write(metadata, body, into: UnsafeMutableRawBufferPointer(buffer))
-        count = head.length
+        initialized = count
       }
     }
-    kept.insert(head, whole, priority: priority, isLarge: isLarge)
   }
 
   /// Writes metadata and payload, which must fill `memory` exactly.

@@ -38,7 +38,7 @@ package struct ReadHold: Equatable, Sendable {
   // MARK: Handlers
 
   /// Whether handlers should get a turn before more frames are processed.
-  var waitsForHandlers: Bool { turn == .awaited }
+  package var waitsForHandlers: Bool { turn == .awaited }
 
   /// Makes the next frame wait for a turn of the handlers; false if they have just had one.
   mutating func awaitsHandlers() -> Bool {
@@ -47,10 +47,11 @@ package struct ReadHold: Equatable, Sendable {
     return true
   }
 
-  mutating func handlersHadTurn() { turn = .had }
+  /// Notes that handlers have had a turn: requests for which there is still no room are refused.
+  package mutating func handlersHadTurn() { turn = .had }
 
   /// Notes that what has waited was processed.
-  mutating func handlersTurnEnds() {
+  package mutating func handlersTurnEnds() {
     if turn == .had { turn = .notNeeded }
   }
 }

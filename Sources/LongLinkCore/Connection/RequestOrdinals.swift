@@ -6,7 +6,7 @@
 /// its count skips them. If there are very many, only the number of the oldest ones is kept.
 /// Requests before the last of those then all count as accepted, which is conservative: fewer
 /// requests are retried than could be.
-struct RequestOrdinals: Equatable, Sendable {
+package struct RequestOrdinals: Equatable, Sendable {
   private static let limit = 1024
   /// The number of requests of which a first byte was encoded.
   private(set) var last: UInt64 = 0
@@ -36,7 +36,7 @@ struct RequestOrdinals: Equatable, Sendable {
   }
 
   /// Returns the ordinal of the last request that the peer saw, by its count of accepted ones.
-  func ordinal(ofAccepted accepted: UInt64) -> UInt64 {
+  package func ordinal(ofAccepted accepted: UInt64) -> UInt64 {
     guard accepted < last else { return last }
     var result = max(accepted + forgotten, floor)
     for ordinal in withdrawn {

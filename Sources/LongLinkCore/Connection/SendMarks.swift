@@ -7,8 +7,8 @@ package struct SendMarks: Equatable, Sendable {
   /// Whether the waiting fragmented messages are above their mark: other large ones must wait.
   package private(set) var isAboveLarge = false
 
-  /// Whether a message of this size can be sent now.
-  func admits(_ count: Int) -> Bool {
+  /// Whether a request or push of this size can be sent now, given an open connection.
+  package func admits(_ count: Int) -> Bool {
     !isAbove && (!isAboveLarge || count <= Wire.fragmentLimit)
   }
 

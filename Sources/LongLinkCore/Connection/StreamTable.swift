@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The streams of one connection by serial, of both sides.
-struct StreamTable: ~Copyable {
+package struct StreamTable: ~Copyable {
   private var table: SerialTable<StreamState>
   /// The fragments of items that are arriving.
   private var partials: SerialTable<FragmentBuffer>
@@ -9,8 +9,11 @@ struct StreamTable: ~Copyable {
   private var pendings: SerialTable<PendingItem>
   /// What arrived on ended streams and was not taken, in bytes of credit.
   private var unread: SerialTable<Int>
-  /// The limit of all windows together, in bytes.
-  private let limit: Int
+  private let windows: StreamWindows
+  /// The largest item that this side accepts.
+  let maxBody: Int
+  /// What credit the other side grants at first, and whether it holds senders back.
+  private let carriage: Carriage
   /// The sum of all windows.
   private(set) var reserved = 0
   /// What the sum can come to, without items that are larger than their windows.
@@ -20,8 +23,11 @@ struct StreamTable: ~Copyable {
   /// The memory of the fragments of items that are arriving, beyond their bytes.
   private(set) var partialRoom = 0
 
-  init(limit: Int, serialMix: UInt32) {
-    self.limit = limit
+  init(_ settings: ConnectionSettings) {
+    let serialMix = settings.serialMix
+    windows = settings.windows
+    maxBody = settings.maxBody
+    carriage = Carriage(settings.role, isShort: settings.isShort)
     table = SerialTable(mix: serialMix)
     partials = SerialTable(mix: serialMix)
     pendings = SerialTable(mix: serialMix)
@@ -29,8 +35,11 @@ struct StreamTable: ~Copyable {
   }
 
   @inline(__always)
-  var isEmpty: Bool { table.isEmpty }
+  package var isEmpty: Bool { table.isEmpty }
   var capacity: Int { table.capacity }
+  /// The limit of all windows together, in bytes.
+  var limit: Int { windows.total }
+  var usesCredit: Bool { carriage.usesCredit }
 
   /// The slot of a stream, valid until another one is added or removed.
   @inline(__always)
@@ -38,24 +47,66 @@ struct StreamTable: ~Copyable {
   subscript(slot: Int) -> StreamState { table[slot: slot] }
 
   /// Whether another window of this size fits into the limit; `extra` is allowed beside it.
-  func hasRoom(for window: Int, extra: Int = 0) -> Bool { reserved + window <= limit + extra }
+  package func hasRoom(for window: Int, extra: Int = 0) -> Bool {
+    reserved + window <= limit + extra
+  }
 
-  mutating func insert(_ stream: StreamState, for serial: UInt32) {
+  /// The directions in which a stream was opened, by a request of the peer.
+  package func shape(of serial: UInt32) -> StreamShape {
+    guard !isEmpty, let slot = slot(of: serial) else { return [] }
+    var shape: StreamShape = []
+    if self[slot].incoming != nil { shape.insert(.requestItems) }
+    if self[slot].outgoing != nil { shape.insert(.responseItems) }
+    return shape
+  }
+
+  /// Opens the stream that a request of the peer asks for in its metadata. Returns false if its
+  /// first credit does not fit into the limit of all windows.
+  mutating func open(_ serial: UInt32, _ metadata: ReceivedMetadata) -> Bool {
+    var stream = StreamState(isRequestWhole: true)
+    if metadata.items {
+      guard hasRoom(for: windows.first) else { return false }
+      stream.incoming = ItemInflow(
+        share: windows.first, window: windows.first, largestWindow: windows.largest)
+    }
+    stream.outgoing = metadata.credit.map {
+      ItemOutflow(credit: carriage.firstCredit(of: Int($0)), priority: metadata.priority)
+    }
+    insert(stream, for: serial)
+    return true
+  }
+
+  /// Opens the stream of a request of this side that is about to be sent; the peer grants `credit`.
+  mutating func open(_ serial: UInt32, _ terms: StreamTerms, credit: Int, priority: UInt32) {
+    var stream = StreamState(isRequestWhole: false)
+    if let credit = terms.credit {
+      stream.incoming = ItemInflow(
+        share: credit, window: credit, largestWindow: terms.largestWindow ?? windows.largest)
+    }
+    if terms.sendsItems {
+      stream.outgoing = ItemOutflow(
+        credit: carriage.firstCredit(of: credit), priority: priority)
+    }
+    insert(stream, for: serial)
+  }
+
+  private mutating func insert(_ stream: StreamState, for serial: UInt32) {
     reserved += stream.incoming?.reserved ?? 0
     ceiling += stream.incoming?.ceiling ?? 0
     table.insert(stream, for: serial)
   }
 
-  /// Removes a stream. With `keepingUnread`, what was not taken counts until `tookUnread`.
-  mutating func remove(_ serial: UInt32, keepingUnread: Bool) -> StreamState? {
-    guard !isEmpty, let stream = table.remove(serial) else { return nil }
+  /// Removes a stream, and returns whether an item waits to be sent. With `keepingUnread`, what was
+  /// not taken counts until `tookUnread`.
+  mutating func remove(_ serial: UInt32, keepingUnread: Bool) -> Bool {
+    guard !isEmpty, let stream = table.remove(serial) else { return false }
     reserved -= stream.incoming?.reserved ?? 0
     ceiling -= stream.incoming?.ceiling ?? 0
     heldBytes -= stream.incoming?.held ?? 0
     if keepingUnread, let rest = stream.incoming?.untaken, rest > 0 { keepUnread(rest, serial) }
     _ = removePartial(serial)
-    if let pending = pendings.remove(serial) { heldBytes -= pending.body.count }
-    return stream
+    removePending(serial)
+    return stream.outgoing?.isPending == true
   }
 
   mutating func removeAll() {
@@ -116,7 +167,7 @@ struct StreamTable: ~Copyable {
 
 extension StreamTable {
   /// Whether items of an ended stream were not taken.
-  func holdsUnread(_ serial: UInt32) -> Bool { !unread.isEmpty && unread.contains(serial) }
+  package func holdsUnread(_ serial: UInt32) -> Bool { !unread.isEmpty && unread.contains(serial) }
 
   private mutating func keepUnread(_ cost: Int, _ serial: UInt32) {
     // The serial of an exchange that has ended can be used again.
@@ -142,11 +193,12 @@ extension StreamTable {
 // MARK: - Items in parts
 
 extension StreamTable {
-  /// Adds a fragment of an item that is arriving, after which the peer has this credit left.
+  /// Adds a fragment of an item that is arriving, which `arrived` has accounted for.
   ///
-  /// The room for further fragments is within the credit, so that the memory of the item is within
-  /// what its stream takes of the limit of all windows.
-  mutating func append(_ fragment: UnsafeRawBufferPointer, to serial: UInt32, credit: Int) {
+  /// The room for further fragments is within the credit that is left, so that the memory of the
+  /// item is within what its stream takes of the limit of all windows.
+  mutating func append(_ fragment: UnsafeRawBufferPointer, to serial: UInt32, _ slot: Int) {
+    let credit = self[slot].incoming?.credit ?? 0
     if !partials.contains(serial) { partials.insert(FragmentBuffer(), for: serial) }
     let room = partials.update(serial) { partial in
       let room = partial.room

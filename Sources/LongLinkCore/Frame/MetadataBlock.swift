@@ -60,3 +60,17 @@ extension OutputRawSpan {
     }
   }
 }
+
+extension FrameHead {
+  /// The head of a message with this metadata, if any, and a payload of `count` bytes.
+  init(
+    message kind: FrameKind, tag: UInt32, serial: UInt32, _ metadata: MetadataBlock?, count: Int
+  ) {
+    guard let metadata else {
+      self.init(kind, tag: tag, serial: serial, length: count)
+      return
+    }
+    precondition(metadata.count <= Wire.metadataLimit, "the metadata has no room for its count")
+    self.init(kind, flags: .metadata, tag: tag, serial: serial, length: 2 + metadata.count + count)
+  }
+}

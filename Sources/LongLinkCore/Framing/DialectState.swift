@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The state that a connection keeps for a dialect. Native frames contain this information.
-final class DialectState {
+package final class DialectState {
   /// A request of this side whose response can still arrive.
   struct Asked: Equatable, Sendable {
     let type: MessageType
@@ -37,22 +37,60 @@ final class DialectState {
   /// Whether the peer answers pings, so that a ping can test whether it is alive.
   var canProbe: Bool { facts.pingsAreAnswered }
 
-  /// Records that no caller waits for a response any more.
-  func abandon(_ serial: UInt32) {
+  /// What a response of the peer is.
+  enum Match: Equatable {
+    case response
+    /// The dialect says so, where no request has its serial.
+    case ping
+    case unknown
+  }
+
+  /// Finds the request that a response to this role belongs to, which is then over. Throws if the
+  /// dialect forbids that the peer sends it.
+  func match(_ frame: DialectFrame, to role: Role) throws(Violation) -> Match {
+    let (kind, serial) = (FrameKind.response.rawValue, frame.head.serial)
+    guard let asked = asked[serial] else {
+      switch facts.unknownSerial {
+      case .ping where role == .client: return .ping
+      case .drop: return .unknown
+      case .violation, .ping: throw Violation(.serialOutOfRange, kind: kind, serial: serial)
+      }
+    }
+    if let type = framing.requestType(of: frame), type != asked.type {
+      throw Violation(
+        .typeNotAllowed, kind: kind, serial: serial, value: UInt64(frame.type),
+        expected: framing.responseType(to: asked.type.rawValue))
+    }
+    self.asked.remove(serial)
+    code = frame.code
+    return .response
+  }
+
+  /// Records that no caller waits for a response any more. Returns the type of its request; nil if
+  /// none is known.
+  func abandon(_ serial: UInt32) -> MessageType? {
+    guard let type = asked[serial]?.type else { return nil }
     let isNew = asked.update(serial) { asked in
       defer { asked.isAbandoned = true }
       return !asked.isAbandoned
     }
-    guard isNew == true else { return }
+    guard isNew == true else { return type }
     abandoned.append(serial)
     guard abandoned.count > DialectState.mostAbandoned, let oldest = abandoned.popFirst(),
       asked[oldest]?.isAbandoned == true
-    else { return }
+    else { return type }
     asked.remove(oldest)
+    return type
+  }
+
+  /// Whether a request of this type can be cancelled. A cancel by type applies to all requests of
+  /// the type, so it is not sent while a caller waits for another.
+  func canCancel(_ type: MessageType) -> Bool {
+    framing.canSendCancel(of: type) && (!facts.cancelsByType || !isAwaited(type))
   }
 
   /// Whether a caller waits for the response to a request of this type.
-  func isAwaited(_ type: MessageType) -> Bool {
+  private func isAwaited(_ type: MessageType) -> Bool {
     asked.keys.contains { serial in
       asked[serial].map { $0.type == type && !$0.isAbandoned } ?? false
     }

@@ -6,7 +6,7 @@
 /// ask for `dialect`, or `hasControlFrames`, where a line or two differ.
 /// A dialect has no handshake and no goaway; a response may have to repeat the type of its request;
 /// and a ping can remain unanswered.
-enum Framing {
+package enum Framing {
   /// The layout of `Protocols/wire.md`.
   case native
   /// A dialect, with its state for this connection.
@@ -28,7 +28,27 @@ enum Framing {
   var hasControlFrames: Bool { dialect == nil }
 
   /// Whether the peer answers pings, so that a ping can test whether it is alive.
-  var canProbe: Bool { dialect?.canProbe ?? true }
+  package var canProbe: Bool { dialect?.canProbe ?? true }
+
+  /// What this side can do in its dialect; nil for the native protocol.
+  package var facts: DialectFacts? { dialect?.facts }
+
+  /// The meaning of the last response's code; nil in the native protocol.
+  package var lastCode: DialectErrorCode? {
+    guard let dialect, dialect.facts.hasCodes else { return nil }
+    return dialect.framing.error(dialect.code) ?? DialectErrorCode(dialect.code, "")
+  }
+
+  /// A readable explanation why a request cannot have this type; nil if it can.
+  package func objection(toRequest type: MessageType, serial: UInt32) -> String? {
+    guard let dialect, !dialect.framing.canSendRequest(type, serial: serial) else { return nil }
+    return "a request cannot have type \(type) in \(dialect.facts.name)"
+  }
+
+  /// A readable explanation why a push cannot have this type; nil if it can.
+  package func objection(toPush type: MessageType) -> String? {
+    dialect?.framing.objection(toPush: type)
+  }
 
   /// The largest body of a frame, if it is not negotiated.
   var maximumBody: Int? { dialect?.facts.maximumBody }

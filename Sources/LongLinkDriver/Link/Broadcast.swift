@@ -80,8 +80,8 @@ extension Link {
     guard isOpen else { return }
     if !accepts(bodyOf: broadcast.body.count) {
       report.tooLarge += 1
-      core.skipBroadcast()
-    } else if core.hasRoom(for: broadcast.body.count) {
+      core.counters.broadcastsSkipped += 1
+    } else if core.marks.admits(broadcast.body.count) {
       report.queued += 1
       if core.settings.dialect === broadcast.dialect {
         push(broadcast.type, broadcast.body, encoded: broadcast.frame)
@@ -92,7 +92,7 @@ extension Link {
       }
     } else if broadcast.policy == .skip {
       report.skipped += 1
-      core.skipBroadcast()
+      core.counters.broadcastsSkipped += 1
     } else {
       report.dropped += 1
       close(.unreadOutput)

@@ -71,7 +71,7 @@ extension Link {
   func sendItem(
     _ serial: UInt32, count: Int, sharing bytes: () -> [UInt8]?,
     _ body: (inout OutputRawSpan) throws(BodyError) -> Void
-  ) throws(BodyError) -> Connection.ItemPlacement {
+  ) throws(BodyError) -> ItemPlacement {
     let placement = try core.sendItem(
       serial, count: count, at: loop.now, sharing: bytes, body)
     settleAtEndOfTurn()
@@ -97,13 +97,13 @@ extension Link {
   }
 
   /// Whether items of an ended request of this side count that the application has not taken.
-  func holdsUnread(_ serial: UInt32) -> Bool { core.holdsUnread(serial) }
+  func holdsUnread(_ serial: UInt32) -> Bool { core.streams.holdsUnread(serial) }
 
   /// Reports that the application has taken some of them, with what they cost.
   func tookUnread(_ serial: UInt32, cost: Int) { core.tookUnread(serial, cost: cost) }
 
   /// Reports that the application will take no more of them.
-  func forgetUnread(_ serial: UInt32) { core.forgetUnread(serial) }
+  func forgetUnread(_ serial: UInt32) { core.tookUnread(serial, cost: .max) }
 
   /// Ends the connection because a frame of a stream came for a request that has none.
   func rejectStray(_ kind: FrameKind, serial: UInt32) {
@@ -112,14 +112,14 @@ extension Link {
   }
 
   /// The directions in which a request of the peer opened a stream.
-  func streamShape(of serial: UInt32) -> StreamShape { core.streamShape(of: serial) }
+  func streamShape(of serial: UInt32) -> StreamShape { core.streams.shape(of: serial) }
 
   /// Whether any request of either side carries items.
   @inline(__always)
-  package var hasStreams: Bool { core.hasStreams }
+  package var hasStreams: Bool { !core.streams.isEmpty }
 
   /// Whether the limit of all windows has room for another stream's first credit.
-  func hasWindow(of credit: Int) -> Bool { core.hasWindow(of: credit) }
+  func hasWindow(of credit: Int) -> Bool { core.streams.hasRoom(for: credit) }
 
   /// Moves the item that is being delivered to the owner into an inbox.
   @inline(__always)
@@ -141,31 +141,31 @@ extension Link {
 extension Link {
   /// Gives the response to a request the request's priority.
   func setPriority(_ priority: UInt32, of serial: UInt32) {
-    core.setPriority(priority, of: serial)
+    core.inbound.setPriority(priority, of: serial)
   }
 
   /// The identity of the request that is being delivered to the owner.
-  func id(of request: Arrival) -> InboundID { core.id(of: request) }
+  func id(of request: Arrival) -> InboundID { core.inbound.id(of: request) }
 
   /// Keeps what runs the handler of a request. Returns the bytes that the handler holds; nil if the
   /// request has ended.
   func setHandler(_ handler: RunningHandler, of id: InboundID) -> Int? {
-    core.setPayload(handler, of: id)
+    core.inbound.setPayload(handler, of: id)
   }
 
   /// What runs the handler of a request that has not ended; nil for a synchronous handler.
   func handler(of serial: UInt32) -> RunningHandler? {
-    core.payload(of: serial).map(RunningHandler.kept)
+    core.inbound.payload(of: serial).map(RunningHandler.kept)
   }
 
   /// The same for a request that has ended.
   func handler(ofOutlived id: InboundID) -> RunningHandler? {
-    core.payload(ofOutlived: id).map(RunningHandler.kept)
+    core.inbound.payload(ofOutlived: id).map(RunningHandler.kept)
   }
 
   /// What runs the handlers of all requests that have ended, in the order of their arrival.
   var outlivedHandlers: [RunningHandler] {
-    core.outlivedPayloads.map(RunningHandler.kept)
+    core.inbound.outlivedPayloads.map(RunningHandler.kept)
   }
 
   /// Sends the response of a handler that has returned, unless the request has ended.
@@ -192,7 +192,7 @@ extension Link {
 
   /// Reports that a handler has returned whose request had ended.
   func handlerReturned(from id: InboundID) {
-    core.handlerReturned(from: id)
+    core.inbound.handlerReturned(from: id)
     reportMemory()
   }
 }

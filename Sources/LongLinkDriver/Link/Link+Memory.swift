@@ -46,7 +46,7 @@ extension Link {
       return gate.obstacle(isQueued: false, isShort: false, isSmall: true) == nil
     }
     let obstacle = gate.obstacle(
-      isQueued: loop.hasBacklog && core.requestsRunning + core.requestsOutlived > 64,
+      isQueued: loop.hasBacklog && core.inbound.count + core.inbound.outlived > 64,
       isShort: budget.mustEvict || !hasMemory, isSmall: isSmall)
     return obstacle == nil
   }
@@ -63,7 +63,7 @@ extension Link {
   }
 
   private var hasFewRequests: Bool {
-    core.requestsOutlived == 0 && core.requestsRunning <= Link.fewRequests
+    core.inbound.outlived == 0 && core.inbound.count <= Link.fewRequests
   }
 
   /// Whether the connection contributes little to what the server holds.
@@ -79,12 +79,12 @@ extension Link {
   /// Returns the loop's read buffer and keeps a copy of the unparsed rest.
   func returnMemory() {
     gate.setBorrowsQueue(false)
-    if core.input.isEmpty {
-      core.input.removeAll()
-      loop.swapReadQueue(with: &core.input)
+    if core.inbox.input.isEmpty {
+      core.inbox.input.removeAll()
+      loop.swapReadQueue(with: &core.inbox.input)
     } else {
-      var rest = core.input.detachRest()
-      swap(&core.input, &rest)
+      var rest = core.inbox.input.detachRest()
+      swap(&core.inbox.input, &rest)
       loop.swapReadQueue(with: &rest)
     }
   }
@@ -92,7 +92,7 @@ extension Link {
   /// Gives the input buffer to the loop if it is large compared with the unparsed rest.
   func releaseInput() {
     if !gate.borrowsQueue {
-      core.input.releaseRoom(to: &loop.spareQueue, upTo: Link.largestSpare)
+      core.inbox.input.releaseRoom(to: &loop.spareQueue, upTo: Link.largestSpare)
     }
   }
 
@@ -100,7 +100,7 @@ extension Link {
   /// retain the link, and counts what they hold as theirs.
   func releaseMemory() {
     if !gate.borrowsQueue { core.releaseInput() }
-    core.forgetMetadata()
+    core.inbox.forgetMetadata()
     decoded?.connectionEnds()
   }
 

@@ -7,7 +7,7 @@ extension Link {
   func hasRoom(for body: any BodyEncodable & Sendable) -> Bool {
     guard isOpen else { return false }
     if takesLarge { return hasRoom }
-    return core.hasRoom(for: (try? body.encodedByteCount) ?? 0)
+    return core.marks.admits((try? body.encodedByteCount) ?? 0)
   }
 
   /// Returns the size of a push's body; throws if it could not be sent even with room for it.
@@ -18,7 +18,7 @@ extension Link {
     guard isOpen else {
       throw LongLinkError(.notConnected, doing: .push(type), peer: peer)
     }
-    if let objection = core.objection(toPush: type) {
+    if let objection = core.framing.objection(toPush: type) {
       throw LongLinkError(
         .unsupported, doing: .push(type), detail: objection, peer: peer)
     }

@@ -51,7 +51,7 @@ extension Link: TransportHandler {
   private func readFailure() {
     guard isAlive else { return }
     do throws(SocketError) {
-      _ = try core.input.append(capacity: 1) { (span) throws(SocketError) in
+      _ = try core.inbox.input.append(capacity: 1) { (span) throws(SocketError) in
         try transport.read(into: &span)
       }
     } catch {
@@ -71,19 +71,19 @@ extension Link: TransportHandler {
       isLate: loop.readsLittle(), isFresh: isFresh, isScarce: core.readHold.mostUnread < .max,
       brake: brake?.largestRead)
     for _ in 0..<allowance.reads {
-      guard isAlive, !core.holdsReading, !core.waitsForHandlers else { return }
+      guard isAlive, !core.holdsReading, !core.readHold.waitsForHandlers else { return }
       let size = core.readSize(upTo: allowance.size)
       // With no partial frame, read into the loop's shared buffer, which is warm in the cache.
-      gate.setBorrowsQueue(core.input.isEmpty)
+      gate.setBorrowsQueue(core.inbox.input.isEmpty)
       if gate.borrowsQueue {
-        loop.swapReadQueue(with: &core.input)
+        loop.swapReadQueue(with: &core.inbox.input)
       } else if !isFresh {
         // A large spare buffer is not for a peer that nobody knows.
         core.makeRoom(for: size, with: &loop.spareQueue)
       }
       var isFull = false
       do throws(SocketError) {
-        let outcome = try core.input.append(capacity: size) {
+        let outcome = try core.inbox.input.append(capacity: size) {
           (span) throws(SocketError) in
           try transport.read(into: &span)
         }
@@ -102,7 +102,7 @@ extension Link: TransportHandler {
   private func accept(_ outcome: ReadOutcome, of size: Int) -> Bool {
     switch outcome {
     case .bytes(let count):
-      let wasSuspecting = core.isSuspecting
+      let wasSuspecting = core.liveness.isSuspecting
       core.received(count, at: loop.now)
       deliver()
       if wasSuspecting { rescheduleTimer() }
@@ -121,7 +121,7 @@ extension Link: TransportHandler {
 
   /// Bytes of a record have come that is not complete.
   private func readPart() {
-    let wasSuspecting = core.isSuspecting
+    let wasSuspecting = core.liveness.isSuspecting
     core.receivedPart(at: loop.now)
     deliver()
     if wasSuspecting { rescheduleTimer() }

@@ -36,7 +36,7 @@ extension Link {
   /// Why the transport could not be secured, or is no longer secure.
   package var securityFailure: SecurityFailure? {
     if let failure = layer?.securityFailure { return failure }
-    guard case .securityFailed(let code) = core.endReason else { return nil }
+    guard case .securityFailed(let code) = core.phase.endReason else { return nil }
     let (peer, side) = role == .client ? ("server", "client") : ("client", "server")
     let text =
       code == .securePeer
@@ -54,9 +54,9 @@ extension Link {
   package var peerName: String { core.agreement.name }
 
   /// Whether the peer can be pinged; some dialects have no ping.
-  package var canPing: Bool { core.canPing }
+  package var canPing: Bool { core.framing.canProbe }
   /// The longest silence, in nanoseconds, that preceded bytes which the peer has not answered yet.
-  package var silenceProbed: Int64 { core.silenceProbed }
+  package var silenceProbed: Int64 { core.liveness.silenceProbed }
 }
 
 extension Link {
@@ -129,9 +129,11 @@ extension Link {
   var firstWindow: Int { core.settings.windows.first }
   var waterMarks: WaterMarks { core.settings.waterMarks }
   /// The peer's requests that are not yet answered.
-  package var requestsRunning: Int { core.requestsRunning }
+  package var requestsRunning: Int { core.inbound.count }
   /// Maps the peer's count of accepted requests to the ordinal of one of this side's requests.
-  func ordinal(ofAccepted accepted: UInt64) -> UInt64 { core.ordinal(ofAccepted: accepted) }
+  func ordinal(ofAccepted accepted: UInt64) -> UInt64 {
+    core.ordinals.ordinal(ofAccepted: accepted)
+  }
 }
 
 // MARK: - Bodies and dialects
@@ -145,10 +147,10 @@ extension Link {
   @inline(__always)
   var isNative: Bool { core.isNative }
   /// What the link's dialect lets this side do; nil for the native protocol.
-  var dialect: DialectFacts? { core.dialect }
+  var dialect: DialectFacts? { core.framing.facts }
   /// The dialect's code in the response that is being delivered to the owner; nil without a
   /// dialect.
-  var dialectCode: DialectErrorCode? { core.dialectCode }
+  var dialectCode: DialectErrorCode? { core.framing.lastCode }
 
   /// Throws if the dialect cannot carry a body.
   @inline(__always)
@@ -156,6 +158,6 @@ extension Link {
 
   /// Why the dialect cannot express a request, as text; nil if it can.
   func objection(toRequest type: MessageType, serial: UInt32) -> String? {
-    core.objection(toRequest: type, serial: serial)
+    core.framing.objection(toRequest: type, serial: serial)
   }
 }

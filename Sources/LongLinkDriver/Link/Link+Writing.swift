@@ -35,11 +35,11 @@ extension Link: TurnHandler {
 
   package func turnEnds(token: UInt64) {
     endsTurn = false
-    let waits = core.waitsForHandlers
+    let waits = core.readHold.waitsForHandlers
     if waits, !gate.awaitsHandlers(loopLeavesJobs: loop.leavesJobs) {
-      core.handlersHaveHadTurn()
+      core.readHold.handlersHadTurn()
       deliver()
-      core.handlersTurnEnds()
+      core.readHold.handlersTurnEnds()
     } else {
       if waits { awaitEndOfTurn() }
       if core.hasEffects { deliver() }

@@ -194,7 +194,7 @@ extension Link {
       awaitEndOfTurn()
     }
     if !core.isLive { releaseMemory() }
-    if core.waitsForHandlers { awaitEndOfTurn() }
+    if core.readHold.waitsForHandlers { awaitEndOfTurn() }
     if core.wantsToWrite { writeAtEndOfTurn() }
   }
 

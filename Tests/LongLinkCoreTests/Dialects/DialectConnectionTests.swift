@@ -55,7 +55,7 @@ import Testing
       pair.server.connection.makeRoom(for: 131_072, with: &spare)
       pair.server.receive(Array(bytes.prefix(65_536)))
       bytes = bytes.dropFirst(65_536)
-      capacity = max(capacity, pair.server.connection.input.capacity)
+      capacity = max(capacity, pair.server.connection.inbox.input.capacity)
     }
     #expect(pair.server.takeEvents().count == 1)
     #expect(capacity <= 1_100_100 + 131_072)
@@ -176,7 +176,7 @@ import Testing
     // 2 on the wire is what the library knows as 429.
     #expect(pair.client.takeEvents() == [.response(2, code: 429, body: [])])
     #expect(pair.server.connection.counters.refused == 1)
-    #expect(pair.client.connection.dialectCode?.code == 2)
+    #expect(pair.client.connection.framing.lastCode?.code == 2)
   }
 
   @Test func `an answer of another type than its request's is a violation`() throws {
@@ -232,7 +232,7 @@ import Testing
             }
             side.receive(bytes)
             side.pass(to: side.now + Int64(dice.below(400)) * 1_000_000)
-            #expect(side.connection.input.count < 70_000)
+            #expect(side.connection.inbox.input.count < 70_000)
           }
           side.receiveEnd()
           side.pass(to: side.now + 10_000_000_000)

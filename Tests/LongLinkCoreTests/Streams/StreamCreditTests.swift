@@ -190,7 +190,7 @@ import Testing
     let refused = side.takeFrames()
     #expect(refused.count == 768)
     #expect(refused.allSatisfy { $0.kind == 1 && $0.tag == 0x80_0000 | 429 })
-    #expect(side.connection.requestsRunning == 256)
+    #expect(side.connection.inbound.count == 256)
     _ = side.takeEvents()
     for frame in refused {
       side.receive(
@@ -200,7 +200,7 @@ import Testing
     #expect(side.connection.counters.lateEnds == 768)
     #expect(side.takeEvents().count == 2 * 768)
     side.receive(RawFrame(.end, serial: 50), streamRequest(2_000))
-    #expect(side.connection.requestsRunning == 257, "the end of its items frees a window")
+    #expect(side.connection.inbound.count == 257, "the end of its items frees a window")
   }
 
   /// Sends as much as it may on 1,024 streams, of which nothing is taken.
@@ -279,10 +279,10 @@ import Testing
       $0.maxBody = 8_192
     }
     for serial: UInt32 in 50..<54 {
-      #expect(side.connection.hasWindow(of: 1_024) == true)
+      #expect(side.connection.streams.hasRoom(for: 1_024) == true)
       side.stream(serial, credit: 1_024)
     }
-    #expect(side.connection.hasWindow(of: 1_024) == false)
+    #expect(side.connection.streams.hasRoom(for: 1_024) == false)
     _ = side.takeFrames()
     let serials: [UInt32] = [50, 51, 52, 53]
     for round in 0..<8 {

@@ -44,7 +44,7 @@ import Testing
     let serial: UInt32 = 0x8000_0032
     pair.server.stream(serial, credit: 4_096, items: true)
     pair.exchange()
-    #expect(pair.client.connection.streamShape(of: serial) == [.requestItems, .responseItems])
+    #expect(pair.client.connection.streams.shape(of: serial) == [.requestItems, .responseItems])
     pair.server.write(serial, [1])
     pair.client.write(serial, [2])
     pair.server.endItems(serial)
@@ -229,7 +229,7 @@ import Testing
     let side = opened(.server, features: [.metadata, .fragments])
     side.receive(
       RawFrame(.request, flags: .metadata, tag: 1, serial: 50, body: [0, 4, 0x30, 9, 0x38, 1]))
-    #expect(side.connection.streamShape(of: 50) == [])
+    #expect(side.connection.streams.shape(of: 50) == [])
     #expect(side.write(50, [1]) == .ended)
     #expect(side.respond(50))
   }

@@ -34,7 +34,7 @@ enum PhaseInput: CaseIterable {
     case .ping: !connection.settings.isShort
     // Servers slow clients down, and the cause is a read.
     case .slowed: connection.isOpen && connection.settings.role == .server
-    case .handlersHadTurn: connection.waitsForHandlers
+    case .handlersHadTurn: connection.readHold.waitsForHandlers
     // A dialect has no goaway that could be decoded, and nothing is while a client is identified.
     case .goawayDecoded, .strayItem: connection.isNative && connection.phase != .identifying
     case .openStream:

@@ -110,7 +110,7 @@ final class PhaseWalker {
       side.request(own + takeNumber(), [UInt8](repeating: 1, count: isNative ? 80_000 : 4_000))
     case .respond: side.respond(theirs)
     case .refuseLate: side.respond(theirs + 7, code: .failed, [1])
-    case .setPriority: side.connection.setPriority(7, of: theirs)
+    case .setPriority: side.connection.inbound.setPriority(7, of: theirs)
     case .outlive: side.outlive(theirs)
     case .deafen: side.isDeaf = true
     case .handlersReturn: side.returnHandlers()
@@ -197,11 +197,11 @@ final class PhaseWalker {
       problems.append("no timer runs")
     }
     if connection.phase == .identifying, !connection.holdsReading { problems.append("it reads") }
-    if case .closed = connection.phase, connection.requestsRunning > 0 {
+    if case .closed = connection.phase, connection.inbound.count > 0 {
       problems.append("still runs")
     }
-    if connection.requestsOutlived != side.outlived.count {
-      problems.append("\(connection.requestsOutlived) outlived, not \(side.outlived.count)")
+    if connection.inbound.outlived != side.outlived.count {
+      problems.append("\(connection.inbound.outlived) outlived, not \(side.outlived.count)")
     }
   }
 

@@ -19,7 +19,7 @@ extension Side {
 
   /// Writes an item, as a sender does that waits for the one before.
   @discardableResult
-  func write(_ serial: UInt32, _ item: [UInt8]) -> Connection.ItemPlacement {
+  func write(_ serial: UInt32, _ item: [UInt8]) -> ItemPlacement {
     let placement = connection.sendItem(serial, count: item.count, at: now) { span in
       item.encode(into: &span)
     }
@@ -47,7 +47,7 @@ extension Side {
   func forgetStream(_ serial: UInt32) {
     untaken[serial] = nil
     sending.remove(serial)
-    if !keepsUnread { connection.forgetUnread(serial) }
+    if !keepsUnread { connection.tookUnread(serial, cost: .max) }
   }
 
   func hearStuck(_ serial: UInt32) {

@@ -192,14 +192,14 @@ final class Side {
     }
     isDraining = false
     noteDrops()
-    if connection.waitsForHandlers, !delaysTurns { endTurn() }
+    if connection.readHold.waitsForHandlers, !delaysTurns { endTurn() }
   }
 
   /// The handlers have had a turn, so that what waited for it is processed.
   func endTurn() {
-    connection.handlersHaveHadTurn()
+    connection.readHold.handlersHadTurn()
     drain()
-    connection.handlersTurnEnds()
+    connection.readHold.handlersTurnEnds()
   }
 
   private func noteDrops() {
@@ -270,7 +270,7 @@ final class Side {
 extension Side {
   /// The handlers return that have gone on.
   func returnHandlers() {
-    for id in outlived { connection.handlerReturned(from: id) }
+    for id in outlived { connection.inbound.handlerReturned(from: id) }
     outlived = []
   }
 
@@ -298,7 +298,7 @@ extension Side {
   }
 
   private func deliverRequest(_ arrival: Arrival) {
-    running[arrival.serial] = connection.id(of: arrival)
+    running[arrival.serial] = connection.inbound.id(of: arrival)
     let (metadata, body) = (metadata(arrival), body(arrival))
     events.append(.request(arrival.serial, type: arrival.tag, metadata: metadata, body: body))
     if echoes { respond(arrival.serial, body) }

@@ -20,8 +20,8 @@ final class Station: LinkOwner {
   /// Gets the requests, if the station does not answer them.
   var responder: Responder?
 
-  var inputCapacity: Int { link.core.input.capacity }
-  var inputCount: Int { link.core.input.count }
+  var inputCapacity: Int { link.core.inbox.input.capacity }
+  var inputCount: Int { link.core.inbox.input.count }
   var outputCapacity: Int { link.core.outbox.bytes.capacity }
   var outputIsEmpty: Bool { link.hasWrittenAll }
 

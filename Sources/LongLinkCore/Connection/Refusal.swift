@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a request is refused before it reaches a handler.
+enum Refusal: Equatable {
+  case draining
+  case tooManyRequests
+  case tooManyBytes
+  /// The first credit for its items exceeds the limit of all windows.
+  case tooMuchCredit
+  case tooLarge
+  case stalled
+  /// On a short link, this side lacks a feature that the client has named.
+  case missingFeature
+
+  var code: ResponseCode {
+    switch self {
+    case .draining: .draining
+    case .tooManyRequests, .tooManyBytes, .tooMuchCredit: .overloaded
+    case .tooLarge: .tooLarge
+    case .stalled: .deadlinePassed
+    case .missingFeature: .malformed
+    }
+  }
+
+  /// What the peer is told, in ASCII.
+  func detail(_ settings: ConnectionSettings) -> String {
+    switch self {
+    case .draining: "going away"
+    case .tooManyRequests: "more than \(settings.maxInFlight) concurrent requests"
+    case .tooManyBytes: "the requests hold more than \(settings.maxRequestBytes) bytes"
+    case .tooMuchCredit: "the windows of all streams exceed \(settings.windows.total) bytes"
+    case .tooLarge: "the body is larger than \(settings.maxBody) bytes"
+    case .stalled: "the next fragment has not come in time"
+    case .missingFeature: "this server lacks a feature that the hello names"
+    }
+  }
+}
