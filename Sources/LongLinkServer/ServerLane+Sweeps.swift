@@ -23,7 +23,7 @@ struct Sweep {
   mutating func visit(_ connection: ServerConnection) {
     switch work {
     case .broadcast(let broadcast, _):
-      if !connection.link.isShort { connection.link.push(broadcast, &report) }
+      if !connection.link.isShort { broadcast.send(on: connection.link, &report) }
     case .drain(let notice, let end, _):
       connection.drain(within: max(0, end - connection.peer.loop.now), notice) {}
     }

@@ -57,7 +57,8 @@ struct EarlyWritingTests {
       turn {
         do {
           for _ in 0..<count {
-            try self.link.push(1, [UInt8](repeating: 7, count: bytes), priority: 0)
+            try OutgoingPush(type: 1, body: [UInt8](repeating: 7, count: bytes), priority: 0).send(
+              on: self.link)
           }
         } catch {
           failure = error
@@ -71,7 +72,11 @@ struct EarlyWritingTests {
     /// Has the peer push, and this side push one for each that it takes; how many it took.
     func echo(_ count: Int) throws -> Int {
       received = 0
-      turn { for _ in 0..<count { try? self.farLink.push(1, [7], priority: 0) } }
+      turn {
+        for _ in 0..<count {
+          try? OutgoingPush(type: 1, body: [7], priority: 0).send(on: self.farLink)
+        }
+      }
       turn { _ = self.stream.deliver() }
       return received
     }
@@ -80,7 +85,7 @@ struct EarlyWritingTests {
       guard link === self.link else { return }
       received += 1
       do {
-        try link.push(1, [7], priority: 0)
+        try OutgoingPush(type: 1, body: [7], priority: 0).send(on: link)
       } catch {
         failures += 1
       }

@@ -74,28 +74,27 @@ package struct Broadcast: Sendable {
   }
 }
 
-extension Link {
-  /// Queues a broadcast's frame, or applies the policy if the connection has no room for it.
-  package func push(_ broadcast: Broadcast, _ report: inout BroadcastReport) {
-    guard isOpen else { return }
-    if !accepts(bodyOf: broadcast.body.count) {
+extension Broadcast {
+  /// Queues the frame on a link, or applies the policy if that has no room for it.
+  package func send(on link: Link, _ report: inout BroadcastReport) {
+    guard link.isOpen else { return }
+    if !link.accepts(bodyOf: body.count) {
       report.tooLarge += 1
-      core.counters.broadcastsSkipped += 1
-    } else if core.marks.admits(broadcast.body.count) {
+      link.count { $0.broadcastsSkipped += 1 }
+    } else if link.hasRoom(for: body.count) {
       report.queued += 1
-      if core.settings.dialect === broadcast.dialect {
-        push(broadcast.type, broadcast.body, encoded: broadcast.frame)
+      if link.speaks(dialect) {
+        link.push(type, body, encoded: frame)
       } else {
         // This connection's frames have a different session prefix.
-        let body = broadcast.body
-        push(broadcast.type, count: body.count) { span in body.encode(into: &span) }
+        link.push(type, count: body.count) { span in body.encode(into: &span) }
       }
-    } else if broadcast.policy == .skip {
+    } else if policy == .skip {
       report.skipped += 1
-      core.counters.broadcastsSkipped += 1
+      link.count { $0.broadcastsSkipped += 1 }
     } else {
       report.dropped += 1
-      close(.unreadOutput)
+      link.close(.unreadOutput)
     }
   }
 }

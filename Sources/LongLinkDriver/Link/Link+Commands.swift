@@ -66,44 +66,18 @@ extension Link {
 // MARK: - Streams
 
 extension Link {
-  /// Sends an item, or keeps it until there are credit and room; see `Connection.sendItem`.
+  /// Gives the core a command about a stream.
   @inline(__always)
-  func sendItem(
-    _ serial: UInt32, count: Int, sharing bytes: () -> [UInt8]?,
-    _ body: (inout OutputRawSpan) throws(BodyError) -> Void
-  ) throws(BodyError) -> ItemPlacement {
-    let placement = try core.sendItem(
-      serial, count: count, at: loop.now, sharing: bytes, body)
+  func command<Result, Failure>(
+    _ body: (inout Connection, LinkInstant) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let result = try body(&core, loop.now)
     settleAtEndOfTurn()
-    return placement
+    return result
   }
 
-  /// Ends this side's items behind those that wait.
-  func endItems(_ serial: UInt32) {
-    core.endItems(serial, at: loop.now)
-    settleAtEndOfTurn()
-  }
-
-  /// Reports that the application has taken items, with what they cost.
-  func tookItems(_ serial: UInt32, cost: Int) {
-    core.tookItems(serial, cost: cost, at: loop.now)
-    settleAtEndOfTurn()
-  }
-
-  /// Reports that the application holds all whole items of a stream, after `.stuck`.
-  func lentItems(_ serial: UInt32) {
-    core.lentItems(serial, at: loop.now)
-    settleAtEndOfTurn()
-  }
-
-  /// Whether items of an ended request of this side count that the application has not taken.
-  func holdsUnread(_ serial: UInt32) -> Bool { core.streams.holdsUnread(serial) }
-
-  /// Reports that the application has taken some of them, with what they cost.
-  func tookUnread(_ serial: UInt32, cost: Int) { core.tookUnread(serial, cost: cost) }
-
-  /// Reports that the application will take no more of them.
-  func forgetUnread(_ serial: UInt32) { core.tookUnread(serial, cost: .max) }
+  /// Asks the core about a stream, or for an item that is being delivered: this has no effects.
+  func ask<Result>(_ body: (inout Connection) -> Result) -> Result { body(&core) }
 
   /// Ends the connection because a frame of a stream came for a request that has none.
   func rejectStray(_ kind: FrameKind, serial: UInt32) {
@@ -120,16 +94,6 @@ extension Link {
 
   /// Whether the limit of all windows has room for another stream's first credit.
   func hasWindow(of credit: Int) -> Bool { core.streams.hasRoom(for: credit) }
-
-  /// Moves the item that is being delivered to the owner into an inbox.
-  @inline(__always)
-  func moveItem(_ item: Arrival, to inbox: inout ItemInbox) {
-    if item.payload.count >= ItemInbox.leastAlone {
-      inbox.append(joined: core.takeBytes(of: item.payload), cost: item.cost)
-    } else {
-      core.withBody(item.payload) { inbox.append($0, cost: item.cost) }
-    }
-  }
 
   /// Whether a serial belongs to a request of this side.
   @inline(__always)
@@ -214,6 +178,16 @@ extension Link {
   func push(_ type: MessageType, _ body: [UInt8], encoded frame: [UInt8]) {
     core.push(type, body, encoded: frame)
     settle()
+  }
+}
+
+extension Link {
+  /// Sends waiting requests and pushes when there is room again. Each kind goes first in turn.
+  package func shareRoom(_ requests: Requests?, _ pushes: PushQueue?) {
+    pushesGoFirst.toggle()
+    if pushesGoFirst { pushes?.pump(over: self) }
+    requests?.pump()
+    pushes?.pump(over: self)
   }
 }
 

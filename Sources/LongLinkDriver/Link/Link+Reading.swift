@@ -4,9 +4,6 @@ internal import LongLinkCore
 package import LongLinkTransport
 
 extension Link: TransportHandler {
-  /// The largest buffer that a loop keeps for transports with a partial frame.
-  static let largestSpare = 524_288
-
   package func transportReady(_ readiness: Readiness, token: UInt64) {
     guard isConnected || finishConnecting() else { return }
     if readiness.contains(.read) {
@@ -92,7 +89,12 @@ extension Link: TransportHandler {
         failed(errno: error.errno)
         deliver()
       }
-      if gate.borrowsQueue { returnMemory() } else { releaseInput() }
+      if gate.borrowsQueue {
+        gate.setBorrowsQueue(false)
+        loop.takeBackReadQueue(from: &core.inbox.input)
+      } else {
+        releaseInput()
+      }
       guard isFull else { return }
     }
     gate.leaveBytes()
@@ -106,7 +108,7 @@ extension Link: TransportHandler {
       core.received(count, at: loop.now)
       deliver()
       if wasSuspecting { rescheduleTimer() }
-      if brake != nil { chargeRead(of: count) }
+      brake?.charge(count, of: self)
       return count == size
     case .wouldBlock:
       if layer?.hasReadPart == true { readPart() }
@@ -125,6 +127,19 @@ extension Link: TransportHandler {
     core.receivedPart(at: loop.now)
     deliver()
     if wasSuspecting { rescheduleTimer() }
+  }
+
+  /// Holds reading because the peer sends too fast, or ends that after so many nanoseconds.
+  func slow(_ slows: Bool, after held: Int64 = 0) {
+    if slows {
+      core.slowed(at: loop.now)
+      gate.hold()
+    } else {
+      core.unslowed(after: held)
+      guard isAlive, gate.isHeld, !core.holdsReading else { return }
+    }
+    // Watches for bytes no more, or again; a ping may have to be written.
+    awaitEndOfTurn()
   }
 
   /// Unsubscribes from read readiness while reading is on hold. If a turn's end is scheduled, it

@@ -35,19 +35,8 @@ extension Link {
   var retryAfter: Int64? { layer?.retryAfter }
   /// Why the transport could not be secured, or is no longer secure.
   package var securityFailure: SecurityFailure? {
-    if let failure = layer?.securityFailure { return failure }
-    guard case .securityFailed(let code) = core.phase.endReason else { return nil }
-    let (peer, side) = role == .client ? ("server", "client") : ("client", "server")
-    let text =
-      code == .securePeer
-      ? """
-      the \(peer) speaks TLS, and this \(side) does not: set `security`, or connect to another port
-      """
-      : "the connection was cut off within a frame, without the end that TLS protects"
-    return SecurityFailure(code, text)
+    layer?.securityFailure ?? LinkEnding.failure(core.phase.endReason, of: role)
   }
-  /// The most time for the handshake, that of the security included.
-  private var handshakeLimit: Duration { .nanoseconds(core.settings.handshakeTimeout) }
   /// Whether the peer's system has answered the connect.
   package var isReached: Bool { isConnected || isAlive && layer?.isHandshaking == true }
   /// The name that the peer gave itself.
@@ -63,49 +52,17 @@ extension Link {
   /// Why the link ends, for people: with the name of a short link's way, what its transport knows,
   /// and what the peer's goaway said. Call it before the link has ended, except for a failure of
   /// its security or a timeout.
-  package func detail(of reason: CloseReason) -> String {
-    guard let goaway = peerGoAway else { return ownDetail(of: reason) }
-    let code = ResponseCode(wire: goaway.code)
-    let announced = reason == .goneAway(code) ? "" : ", after a goaway with code \(code)"
-    return ownDetail(of: reason) + announced + farewell
-  }
+  package func detail(of reason: CloseReason) -> String { ending.detail(of: reason) }
 
   /// What the peer's goaway gave as its reason, after a colon; empty if it gave none.
-  package var farewell: String {
-    let text = peerGoAway.map { PeerText($0.reason).description } ?? ""
-    return text.isEmpty ? "" : ": \(text)"
-  }
+  package var farewell: String { ending.farewell }
 
-  private func ownDetail(of reason: CloseReason) -> String {
-    if reason.isLateHandshake, endedInHandshake || isAlive && layer?.isHandshaking == true {
-      return """
-        the \(role == .client ? "server" : "client") did not complete the handshake of TLS in time \
-        (\(role == .client ? "connectTimeout" : "firstFrameTimeout"): \(handshakeLimit))
-        """
-    }
-    if case .securityFailed = reason, let failure = securityFailure {
-      return way.map { "\($0): \(failure)" } ?? "\(failure)"
-    }
-    let text =
-      switch reason {
-      case .goneAway(let code):
-        CloseReason.text(ofGoaway: code, from: role == .client ? "server" : "client")
-      case .noResponse, .transport:
-        way == nil ? reason.detail : layer?.failureText ?? reason.detail
-      default: reason.detail
-      }
-    return way.map { "\($0): \(text)" } ?? text
-  }
-}
-
-extension CloseReason {
-  /// Whether the peer was too slow before the connection was open.
-  fileprivate var isLateHandshake: Bool {
-    switch self {
-    case .handshakeTimeout: true
-    case .violation(let violation): violation.rule == .firstFrameTimeout
-    default: false
-    }
+  private var ending: LinkEnding {
+    LinkEnding(
+      role: role, way: way, goaway: peerGoAway, securityFailure: securityFailure,
+      failureText: layer?.failureText,
+      isHandshaking: endedInHandshake || isAlive && layer?.isHandshaking == true,
+      handshakeLimit: .nanoseconds(core.settings.handshakeTimeout))
   }
 }
 
@@ -114,6 +71,8 @@ extension CloseReason {
 extension Link {
   /// Whether a request or push may be sent; one in fragments also needs `takesLarge`.
   package var hasRoom: Bool { core.isOpen && !core.marks.isAbove }
+  /// Whether a request or push of this size may be sent on an open link.
+  func hasRoom(for count: Int) -> Bool { core.marks.admits(count) }
   /// Whether a request or push in fragments may be sent.
   package var takesLarge: Bool { !core.marks.isAboveLarge }
   /// Whether the peer accepts a message of `count` bytes, metadata included.
@@ -130,6 +89,8 @@ extension Link {
   var waterMarks: WaterMarks { core.settings.waterMarks }
   /// The peer's requests that are not yet answered.
   package var requestsRunning: Int { core.inbound.count }
+  /// What the bodies of its requests take, decoded; nil for a client.
+  package var decoded: DecodedMemory? { memory.decoded }
   /// Maps the peer's count of accepted requests to the ordinal of one of this side's requests.
   func ordinal(ofAccepted accepted: UInt64) -> UInt64 {
     core.ordinals.ordinal(ofAccepted: accepted)
@@ -146,6 +107,8 @@ extension Link {
   /// Whether the link speaks the native protocol.
   @inline(__always)
   var isNative: Bool { core.isNative }
+  /// Whether frames that a dialect has encoded, or the native protocol, are this link's.
+  func speaks(_ dialect: (any DialectFraming)?) -> Bool { core.settings.dialect === dialect }
   /// What the link's dialect lets this side do; nil for the native protocol.
   var dialect: DialectFacts? { core.framing.facts }
   /// The dialect's code in the response that is being delivered to the owner; nil without a
@@ -156,7 +119,8 @@ extension Link {
   @inline(__always)
   func validate(_ body: some BodyEncodable) throws(BodyError) { try core.validate(body) }
 
-  /// Why the dialect cannot express a request, as text; nil if it can.
+  /// Why the dialect cannot express a push, or a request, as text; nil if it can.
+  func objection(toPush type: MessageType) -> String? { core.framing.objection(toPush: type) }
   func objection(toRequest type: MessageType, serial: UInt32) -> String? {
     core.framing.objection(toRequest: type, serial: serial)
   }

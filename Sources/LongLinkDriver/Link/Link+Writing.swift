@@ -44,7 +44,10 @@ extension Link: TurnHandler {
       if waits { awaitEndOfTurn() }
       if core.hasEffects { deliver() }
     }
-    if earlyWriting.ends() { evaluateEarlyWriting() }
+    if earlyWriting.ends() {
+      earlyWriting.recordTrial(
+        isAnswered: isAlive && transport.hasUnreadBytes, preemptions: loop.driver.preemptions)
+    }
     flush()
     reportMemory()
     arm()
@@ -54,33 +57,21 @@ extension Link: TurnHandler {
   /// are handled at the end of the turn.
   private func writeEarly() {
     guard isAlive, core.isOpen, !awaitsRoom else { return }
-    let (writes, isTrial) = earlyWriting.begins()
-    guard writes else { return }
-    if isTrial { preemptions = loop.driver.preemptions }
+    guard earlyWriting.begins(preemptions: loop.driver.preemptions) else { return }
     do throws(SocketError) {
       if try write() { earlyWriting.deferRest() }
     } catch {
       // The caller that is sending does not expect the connection to end during its call, and
       // bytes that were read are still to be parsed.
-      earlyFailure = error.errno
-      earlyWriting.deferRest()
+      earlyWriting.deferRest(after: error.errno)
     }
-  }
-
-  /// Evaluates a trial of early writing: it helped if the peer has answered without having taken
-  /// this thread's processor.
-  private func evaluateEarlyWriting() {
-    let isAnswered = isAlive && transport.hasUnreadBytes
-    earlyWriting.recordTrial(
-      hasHelped: isAnswered && preemptions != nil && preemptions == loop.driver.preemptions)
   }
 
   func flush() {
     guard isAlive, isConnected else { return }
     updateScarcity()
     var isBlocked = false
-    if let errno = earlyFailure {
-      earlyFailure = nil
+    if let errno = earlyWriting.takeFailure() {
       failed(errno: errno)
     } else {
       do throws(SocketError) {

@@ -4,43 +4,13 @@ package import Logging
 package import LongLinkCore
 package import LongLinkTransport
 
-/// Receives, on the loop, the events of its links. A callback may give a link any command.
-package protocol LinkOwner: AnyObject {
-  /// A message of the peer; its bytes and the link's metadata are valid during the call.
-  func link(_ link: Link, received message: Arrival)
-  /// The link was established, or begins to end.
-  func link(_ link: Link, reports news: LifeNews)
-  /// The link has news about the requests of this side.
-  func link(_ link: Link, reports news: RequestNews)
-  /// The link has news about the stream with a serial, for the side that the stream belongs to.
-  func link(_ link: Link, reports news: StreamNews, of serial: UInt32)
-  /// Something was seen that changes nothing.
-  func link(_ link: Link, observed observation: LinkObservation)
-  /// A client has shown who it is. Only a server hears it.
-  func linkIdentifies(_ link: Link)
-  /// The peer has cancelled one of its requests, which a client's short link never has.
-  func link(_ link: Link, cancels request: InboundID)
-  /// Messages that wait can be sent.
-  func linkResumesSending(_ link: Link)
-  /// The link has ended; this is its last event.
-  func link(_ link: Link, endedWith reason: CloseReason)
-  /// All output has been written.
-  func linkWroteAll(_ link: Link)
-}
-
-extension LinkOwner {
-  package func link(_ link: Link, observed observation: LinkObservation) {}
-  package func linkIdentifies(_ link: Link) {}
-  package func link(_ link: Link, cancels request: InboundID) {}
-  package func linkResumesSending(_ link: Link) {}
-}
-
 /// One connection: moves bytes between a transport and the protocol's core.
 ///
 /// Everything is called on its loop. The loop drives the link by readiness, timers and the ends of
 /// turns. Owners, requests, handlers and pushes use the commands of `Link+Commands` and the
-/// properties of `Link+State`; only the link touches the core. Each command delivers its effects to
-/// the owner, schedules a write at the end of the turn, and sets the timer.
+/// properties of `Link+State`, and channels a `StreamPort`; only the link touches the core. Each
+/// command delivers its effects to the owner, schedules a write at the end of the turn, and sets
+/// the timer.
 ///
 /// The owner is called before the command returns or, for commands such as `request` and `cancel`
 /// whose caller must first record the result, at the end of the turn. Commands that the owner gives
@@ -52,46 +22,31 @@ package final class Link {
   package let id: UInt32
   package let loop: EventLoop
   @safe @exclusivity(unchecked) var core: Connection
-  package private(set) var peer: SocketAddress?
-  private let peerLog: PeerLog
-  /// What its log lines count as for the share of one address; nil for none.
-  private let group: SocketAddress.Group?
-  /// The key and number that identify the connection in the owner's logs, if any.
-  private let label: (key: String, number: UInt64)?
+  private let linkLog: LinkLog
   /// Whether the message that is being delivered to the owner has metadata.
   @safe @exclusivity(unchecked) var hasMetadata = false
   /// Owned by the link, and not used once the link has ended.
   let transport: any Transport
   /// The transport's layer; nil for a plain one.
   let layer: (any TransportLayer)?
-  /// What a short link's way is called in errors and logs; nil on a long link.
-  package let way: String?
   /// Whether the link has not ended.
   @safe @exclusivity(unchecked) package private(set) var isAlive = true
   @safe @exclusivity(unchecked) var owner: (any LinkOwner)?
   var isConnected: Bool
   /// Whether the link ended before its transport was secured.
   private(set) var endedInHandshake = false
-  /// Whether the transport is watched for read readiness, and for write readiness.
-  var awaitsBytes = false
-  var awaitsRoom = false
-  private var timer: LoopTimer?
-  private var armedFor = LinkInstant.distantFuture
+  /// What the transport is watched for.
+  private var interest = Readiness.none
+  var awaitsBytes: Bool { interest.contains(.read) }
+  var awaitsRoom: Bool { interest.contains(.write) }
+  private var timer = LinkTimer()
   var endsTurn = false
   @safe @exclusivity(unchecked) var earlyWriting = EarlyWriting()
-  /// The `errno` of an early write that failed in this turn; handled at the turn's end.
-  var earlyFailure: Int32?
-  /// The loop's preemption count when the last trial of early writing began.
-  var preemptions: Int?
   /// Whether `deliver` is running.
   @safe @exclusivity(unchecked) var isDelivering = false
   /// Whether pushes are the next to use new room.
   var pushesGoFirst = false
-  /// The loop's share of the server's memory budget; nil for a client.
-  let share: MemoryShare?
-  @safe @exclusivity(unchecked) var account = MemoryAccount()
-  /// What the bodies of its requests take, decoded; nil for a client.
-  package let decoded: DecodedMemory?
+  @safe @exclusivity(unchecked) var memory: LinkMemory
   var gate = ReadGate()
   /// What holds reading while the peer sends faster than it may; nil if it may send at any rate.
   let brake: ReadBrake?
@@ -112,14 +67,10 @@ package final class Link {
     self.loop = loop
     self.transport = transport
     layer = transport.layer
-    self.share = share
-    decoded = share.map { DecodedMemory(in: $0) }
+    memory = LinkMemory(share)
     self.isConnected = isConnected
-    peerLog = log
-    self.label = label
-    self.way = way
-    peer = address ?? transport.peerAddress
-    self.group = group
+    linkLog = LinkLog(
+      log: log, peer: address ?? transport.peerAddress, group: group, label: label, way: way)
     brake = readLimits.isUnlimited ? nil : ReadBrake(readLimits, at: loop.driver.now)
     var settings = settings
     settings.serialMix = Link.serialMix
@@ -132,20 +83,12 @@ package final class Link {
     _ level: Logger.Level, _ message: StaticString,
     _ metadata: @autoclosure () -> Logger.Metadata = [:]
   ) {
-    peerLog.log(level, message, of: group, at: loop.now) {
-      metadata().merging(identity) { told, _ in told }
-    }
+    linkLog.write(level, message, at: loop.now, metadata)
   }
 
-  /// The fields that identify the connection in logs.
-  private var identity: Logger.Metadata {
-    var identity: Logger.Metadata = [
-      "peer": "\(peer.map(String.init(describing:)) ?? "unknown")"
-    ]
-    if let label { identity[label.key] = "\(label.number)" }
-    if let way { identity["way"] = "\(way)" }
-    return identity
-  }
+  package var peer: SocketAddress? { linkLog.peer }
+  /// What a short link's way is called in errors and logs; nil on a long link.
+  package var way: String? { linkLog.way }
 
   /// Starts the link; its events go to `owner`.
   package func start(for owner: any LinkOwner) {
@@ -162,14 +105,10 @@ package final class Link {
   /// Watches the transport for exactly these kinds of readiness.
   @inline(__always)
   func watch(bytes: Bool, room: Bool) {
-    if bytes != awaitsBytes || room != awaitsRoom { setInterest(bytes: bytes, room: room) }
-  }
-
-  private func setInterest(bytes: Bool, room: Bool) {
-    awaitsBytes = bytes
-    awaitsRoom = room
-    guard isAlive else { return }
-    transport.setInterest((bytes ? Readiness.read : .none).union(room ? .write : .none))
+    let interest = (bytes ? Readiness.read : .none).union(room ? .write : .none)
+    guard interest != self.interest else { return }
+    self.interest = interest
+    if isAlive { transport.setInterest(interest) }
   }
 }
 
@@ -226,31 +165,19 @@ extension Link {
   }
 
   private func report(_ news: LinkNews) {
-    switch news {
-    case .life(let news):
-      owner?.link(self, reports: news)
-      if news == .established { rescheduleTimer() }
-    case .request(let news): owner?.link(self, reports: news)
-    case .stream(let news, let serial): owner?.link(self, reports: news, of: serial)
-    case .observed(let observation):
-      if case .damaged(let violation) = observation {
-        log(
-          .warning, "Dropped a damaged packet",
-          ["reason": "\(violation.rule.rawValue)", "detail": "\(violation)"])
-      }
-      owner?.link(self, observed: observation)
-    case .identify: owner?.linkIdentifies(self)
-    case .cancel(let request): owner?.link(self, cancels: request)
-    case .resumeSending: owner?.linkResumesSending(self)
+    if case .observed(.damaged(let violation)) = news {
+      log(
+        .warning, "Dropped a damaged packet",
+        ["reason": "\(violation.rule.rawValue)", "detail": "\(violation)"])
     }
+    if let owner { news.tell(owner, of: self) }
+    if case .life(.established) = news { rescheduleTimer() }
   }
 
   private func end(_ reason: CloseReason) {
     guard isAlive else { return }
     isAlive = false
-    if let timer { loop.cancel(timer) }
-    timer = nil
-    armedFor = .distantFuture
+    timer.stop(on: loop)
     brake?.stop(on: loop)
     endedInHandshake = layer?.isHandshaking == true
     if reason == .heartbeatLost || core.breaksOff { transport.reset() } else { transport.close() }
@@ -267,29 +194,22 @@ extension Link: TimerHandler {
   /// Moves the loop's timer if the core's deadline is earlier than it.
   @inline(__always)
   func arm() {
-    if core.deadline < armedFor { setTimer() }
+    if core.deadline < timer.due { setTimer() }
   }
 
   /// Moves the timer even if the deadline is later than it, so that an idle link is not woken
   /// needlessly.
   func rescheduleTimer() {
-    if core.deadline != armedFor { setTimer() }
+    if core.deadline != timer.due { setTimer() }
   }
 
   private func setTimer() {
-    guard isAlive else { return }
-    if let timer { loop.cancel(timer) }
-    timer = nil
-    armedFor = core.deadline
-    // A dialect may have no timeouts.
-    guard armedFor != .distantFuture else { return }
-    timer = loop.schedule(at: armedFor, self, token: UInt64(id))
+    if isAlive { timer.set(to: core.deadline, for: self, UInt64(id), on: loop) }
   }
 
   package func timerFired(token: UInt64) {
     guard isAlive else { return }
-    timer = nil
-    armedFor = .distantFuture
+    timer.hasFired()
     // After a pause of this process, the peer's bytes may wait in the socket: read them first.
     if isConnected, awaitsBytes { read() }
     guard isAlive else { return }

@@ -12,8 +12,8 @@ typealias WaitingPush = (id: UInt64, gate: Gate<Result<Void, LongLinkError>>)
 /// connection.
 package final class PushQueue: TimerHandler {
   private struct Waiting {
-    let type: MessageType
-    let body: any BodyEncodable & Sendable
+    let push: OutgoingPush
+    var operation: LongLinkError.Operation { .push(push.type) }
     let bytes: Int
     let gate: Gate<Result<Void, LongLinkError>>
     let timer: LoopTimer
@@ -59,31 +59,30 @@ package final class PushQueue: TimerHandler {
     _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions,
     over link: Link
   ) throws(LongLinkError) -> WaitingPush? {
-    if order.isEmpty, link.hasRoom(for: body) {
-      try link.push(type, body, priority: options.priority)
+    let push = OutgoingPush(type: type, body: body, priority: options.priority)
+    if order.isEmpty, push.hasRoom(on: link) {
+      try push.send(on: link)
       return nil
     }
-    let bytes = try link.validatePush(type, body)
+    let bytes = try push.validate(on: link)
     guard order.count < maxWaiting, bytes <= maxWaitingBytes - waitingBytes else {
       link.count { $0.pushesTurnedAway += 1 }
       let bounds = "at most \(maxWaiting) pushes (\(maxWaitingBytes) bytes) may wait"
       throw overloaded(type, link, "\(bounds); \(order.count) (\(waitingBytes) bytes) do")
     }
-    return wait(type, body, bytes, options, for: link)
+    return wait(push, bytes, options.timeout?.clampedNanoseconds ?? defaultTimeout, for: link)
   }
 
   private func wait(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ bytes: Int, _ options: PushOptions,
-    for link: Link
+    _ push: OutgoingPush, _ bytes: Int, _ time: Int64, for link: Link
   ) -> WaitingPush {
     nextID += 1
     let id = nextID
     let gate = Gate<Result<Void, LongLinkError>>()
-    let time = options.timeout?.clampedNanoseconds ?? defaultTimeout
     waiting[id] = Waiting(
-      type: type, body: body, bytes: bytes, gate: gate,
+      push: push, bytes: bytes, gate: gate,
       timer: loop.schedule(at: loop.now + time, self, token: id), link: link,
-      position: order.insert(Position(priority: options.priority, id: id)))
+      position: order.insert(Position(priority: push.priority, id: id)))
     waitingBytes += bytes
     link.count { $0.pushesWaited += 1 }
     return (id, gate)
@@ -93,8 +92,9 @@ package final class PushQueue: TimerHandler {
   package func pushNow(
     _ type: MessageType, _ body: any BodyEncodable & Sendable, priority: UInt32, over link: Link
   ) throws(LongLinkError) {
-    try link.validatePush(type, body)
-    guard order.isEmpty, link.hasRoom(for: body) else {
+    let push = OutgoingPush(type: type, body: body, priority: priority)
+    try push.validate(on: link)
+    guard order.isEmpty, push.hasRoom(on: link) else {
       link.count { $0.pushesTurnedAway += 1 }
       let marks = link.waterMarks
       throw overloaded(
@@ -102,7 +102,7 @@ package final class PushQueue: TimerHandler {
         "\(link.bytesUnwritten) bytes wait for the peer; "
           + "the high-water marks are \(marks.high) and, for bodies in fragments, \(marks.large)")
     }
-    try link.push(type, body, priority: priority)
+    try push.send(on: link)
   }
 
   private func overloaded(_ type: MessageType, _ link: Link, _ detail: String) -> LongLinkError {
@@ -119,13 +119,10 @@ package final class PushQueue: TimerHandler {
     if let position = order.first, waiting[position.id]?.link !== link {
       for id in waiting.keys { waiting[id]?.link = link }
     }
-    while let position = order.first, let next = waiting[position.id], link.hasRoom(for: next.body),
-      let push = take(position.id)
+    while let position = order.first, let next = waiting[position.id],
+      next.push.hasRoom(on: link), let taken = take(position.id)
     {
-      push.gate.open(
-        Result { () throws(LongLinkError) in
-          try link.push(push.type, push.body, priority: position.priority)
-        })
+      taken.gate.open(Result { () throws(LongLinkError) in try taken.push.send(on: link) })
     }
   }
 
@@ -140,7 +137,7 @@ package final class PushQueue: TimerHandler {
   /// Fails all waiting pushes, the most urgent first.
   package func failAll(_ make: (LongLinkError.Operation) -> LongLinkError) {
     while let position = order.first, let push = take(position.id) {
-      fail(push, make(.push(push.type)))
+      fail(push, make(push.operation))
     }
   }
 
@@ -152,7 +149,7 @@ package final class PushQueue: TimerHandler {
   /// Fails a waiting push with `cancelled`.
   package func cancel(_ id: UInt64) {
     guard let push = take(id) else { return }
-    fail(push, LongLinkError(.cancelled, doing: .push(push.type)))
+    fail(push, LongLinkError(.cancelled, doing: push.operation))
   }
 
   package func timerFired(token: UInt64) {
@@ -160,7 +157,7 @@ package final class PushQueue: TimerHandler {
     fail(
       push,
       LongLinkError(
-        .deadlineExceeded, doing: .push(push.type), detail: "it was waiting for room"))
+        .deadlineExceeded, doing: push.operation, detail: "it was waiting for room"))
   }
 }
 

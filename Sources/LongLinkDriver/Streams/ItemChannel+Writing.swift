@@ -29,7 +29,7 @@ extension ItemChannel {
   var endedError: LongLinkError { writeFailure ?? error(.closed, "the exchange has ended") }
 
   /// Whether an item would go to the connection at once, and none waits there.
-  package var canWriteNow: Bool { writing.isFlushed && link != nil }
+  package var canWriteNow: Bool { writing.isFlushed && port != nil }
 
   /// Writes an item if it need not wait for others.
   @inline(__always)
@@ -37,18 +37,19 @@ extension ItemChannel {
     if outcome != nil || writing.hasEnd || !sendsItems, let writeFailure {
       return .failed(writeFailure)
     }
-    guard let link, writing.isFlushed else { return .mustWait }
-    return send(item, on: link)
+    guard let port, writing.isFlushed else { return .mustWait }
+    return send(item, on: port)
   }
 
-  private func send(_ item: borrowing RequestBody, on link: Link) -> Write {
+  private func send(_ item: borrowing RequestBody, on port: StreamPort) -> Write {
     do throws(BodyError) {
       let count = try item.encodedByteCount
-      guard link.accepts(bodyOf: count) else {
+      guard port.link.accepts(bodyOf: count) else {
         return .failed(
-          error(.tooLarge, "an item of \(count) bytes; the peer accepts at most \(link.maxBody)"))
+          error(
+            .tooLarge, "an item of \(count) bytes; the peer accepts at most \(port.link.maxBody)"))
       }
-      let placement = try link.sendItem(serial, count: count, sharing: { item.bytes }) {
+      let placement = try port.send(count: count, sharing: { item.bytes }) {
         (span) throws(BodyError) in
         try item.encode(into: &span)
       }
@@ -110,9 +111,9 @@ extension ItemChannel {
   }
 
   func sendWaiting() {
-    guard let link else { return }
+    guard let port else { return }
     loop: while let item = writing.next {
-      switch send(item, on: link) {
+      switch send(item, on: port) {
       case .mustWait: break loop
       case .taken: _ = writing.removeNext(isTaken: true)
       case .done: writing.removeNext(isTaken: false)?(.success(()))
@@ -121,7 +122,7 @@ extension ItemChannel {
     }
     if writing.isAwaited { return armForWriting() }
     guard !writing.isSending else { return }
-    if writing.hasEnd, isRequester { link.endItems(serial) }
+    if writing.hasEnd, isRequester { port.endItems() }
     writing.takeOnWritten()?()
   }
 
@@ -132,7 +133,7 @@ extension ItemChannel {
   /// Ends this side's items, behind those that wait. A responder's have no end but the response.
   package func endItems() {
     guard sendsItems, writing.end() else { return }
-    if isRequester, writing.isEmpty { link?.endItems(serial) }
+    if isRequester, writing.isEmpty { port?.endItems() }
   }
 
   /// Calls a function once no item waits, and the other one if the peer takes none in time.

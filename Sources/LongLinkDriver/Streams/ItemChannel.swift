@@ -43,11 +43,11 @@ package final class ItemChannel {
 
   private static let count = Atomic<UInt64>(0)
 
-  // The link that carries the request; nil before it is sent, and when the exchange has ended.
-  var link: Link?
-  var serial: UInt32 = 0
+  /// The link that carries the request; nil before it is sent, and when the exchange has ended.
+  private(set) var port: StreamPort?
+  /// The link's number for the request that it carries or has carried, and its peer.
+  private var serial: UInt32?
   private var peer: SocketAddress?
-  private var hasOpened = false
   /// How the exchange has ended: for a responder, always with an error; nil while it has not.
   package private(set) var outcome: Outcome?
   /// Whether the requester has ended its items; the exchange goes on.
@@ -56,7 +56,7 @@ package final class ItemChannel {
   private var isBeingAnswered = false
   /// The link of an exchange that has ended, while it counts items that the application has not
   /// taken.
-  private var pastLink: LoopBound<Link>?
+  private var pastPort: LoopBound<StreamPort>?
 
   private var reading = ItemReading()
   var writing = ItemWriting()
@@ -90,16 +90,15 @@ package final class ItemChannel {
     isRequester = false
     window = nil
     self.itemTimeout = itemTimeout
-    self.link = link
+    port = StreamPort(link: link, serial: serial)
     self.serial = serial
     peer = link.peer
-    hasOpened = true
     peerHasEnded = !shape.contains(.requestItems)
   }
 
   deinit {
-    guard let pastLink else { return }
-    pastLink.loop.execute { [serial] in pastLink.value.forgetUnread(serial) }
+    guard let pastPort else { return }
+    pastPort.loop.execute { pastPort.value.tookUnread(.max) }
   }
 
   var sendsItems: Bool {
@@ -119,17 +118,16 @@ package final class ItemChannel {
 extension ItemChannel {
   /// A link carries the request.
   func opened(on link: Link, serial: UInt32) {
-    self.link = link
+    port = StreamPort(link: link, serial: serial)
     self.serial = serial
     peer = link.peer
-    hasOpened = true
     sendWaiting()
   }
 
   /// No link carries the request any more; it will be sent again.
   func detached() {
-    link = nil
-    hasOpened = false
+    port = nil
+    serial = nil
     guard isBeingAnswered else { return }
     isBeingAnswered = false
     if reading.isAwaited { armForReading() }
@@ -155,8 +153,8 @@ extension ItemChannel {
     // A handler that goes on regardless must not keep them: a peer could cancel one stream after
     // the other, and each would hold a window.
     if !isRequester { reading.drop() }
-    if let link, link.holdsUnread(serial) { pastLink = LoopBound(link, on: loop) }
-    link = nil
+    if let port, port.holdsUnread { pastPort = LoopBound(port, on: loop) }
+    port = nil
     writing.exchangeEnded()
     wakeReader()
     failWriters(endedError)
@@ -207,7 +205,7 @@ extension ItemChannel {
   ) -> LongLinkError {
     LongLinkError(
       code, delivery: delivery ?? outcome?.delivery ?? .sent,
-      doing: .request(type, serial: hasOpened ? serial : nil), detail: detail, peer: peer,
+      doing: .request(type, serial: serial), detail: detail, peer: peer,
       stream: number)
   }
 }
@@ -230,8 +228,8 @@ extension ItemChannel {
     guard item.kind != .end else { return receivedEnd() }
     switch reading.place(cost: item.cost) {
     case .reader(let resume): resume(.items([link.takeBody(of: item)]))
-    case .inbox: link.moveItem(item, to: &reading.inbox)
-    case .nowhere: link.tookItems(serial, cost: item.cost)
+    case .inbox: StreamPort(link: link, serial: item.serial).move(item, to: &reading.inbox)
+    case .nowhere: StreamPort(link: link, serial: item.serial).took(item.cost)
     }
   }
 
@@ -250,7 +248,7 @@ extension ItemChannel {
 
   /// Lets a peer go on that is stuck, if the application has all whole items.
   private func unstick() {
-    if reading.unsticks() { link?.lentItems(serial) }
+    if reading.unsticks() { port?.lent() }
   }
 
   /// Returns up to `limit` items, or the end; nil if there is nothing yet. Items that were returned
@@ -278,12 +276,12 @@ extension ItemChannel {
   }
 
   private func reportTaken(_ cost: Int) {
-    link?.tookItems(serial, cost: cost)
-    guard let pastLink else { return }
-    pastLink.value.tookUnread(serial, cost: cost)
+    port?.took(cost)
+    guard let pastPort else { return }
+    pastPort.value.tookUnread(cost)
     if !hasWaiting {
-      pastLink.value.forgetUnread(serial)
-      self.pastLink = nil
+      pastPort.value.tookUnread(.max)
+      self.pastPort = nil
     }
   }
 

@@ -23,6 +23,10 @@ struct EarlyWriting {
   /// The last pause, in turns.
   private var pause: UInt8 = 0
   private var phase = Phase.waiting
+  /// The loop's preemption count when the last trial began.
+  private var preemptions: Int?
+  /// The `errno` of an early write that failed in this turn; handled at the turn's end.
+  private var failure: Int32?
 
   private enum Phase {
     /// Nothing was written early in this turn.
@@ -41,25 +45,34 @@ struct EarlyWriting {
     (frames >= Self.stride || bytes >= Self.bytes) && phase != .refused
   }
 
-  /// Whether to write now, and whether that starts a trial.
-  mutating func begins() -> (writes: Bool, isTrial: Bool) {
+  /// Whether to write now. That may start a trial, and then `preemptions` is the loop's count.
+  mutating func begins(preemptions: @autoclosure () -> Int?) -> Bool {
     switch phase {
-    case .refused: return (false, false)
-    case .trusted, .tried: return (true, false)
+    case .refused: return false
+    case .trusted, .tried: return true
     case .waiting: break
     }
     guard standing > 0 else {
       phase = .tried
-      return (true, true)
+      self.preemptions = preemptions()
+      return true
     }
     standing -= 1
     phase = isWorthwhile ? .trusted : .refused
-    return (isWorthwhile, false)
+    return isWorthwhile
   }
 
-  /// Defers the rest to the end of the turn: the stream took only a part, or failed.
-  mutating func deferRest() {
+  /// Defers the rest to the end of the turn: the transport took only a part, or failed with an
+  /// `errno`.
+  mutating func deferRest(after failure: Int32? = nil) {
     phase = .refused
+    self.failure = failure
+  }
+
+  /// Takes the `errno` of an early write that failed.
+  mutating func takeFailure() -> Int32? {
+    defer { failure = nil }
+    return failure
   }
 
   /// Ends the turn; returns whether there was a trial, whose result `recordTrial` needs.
@@ -69,8 +82,10 @@ struct EarlyWriting {
     return phase == .tried
   }
 
-  /// Records whether the peer answered in the turn that has just ended.
-  mutating func recordTrial(hasHelped: Bool) {
+  /// Records whether the peer answered in the turn that has just ended: the trial helped if that
+  /// did not take this thread's processor.
+  mutating func recordTrial(isAnswered: Bool, preemptions: @autoclosure () -> Int?) {
+    let hasHelped = isAnswered && self.preemptions != nil && preemptions() == self.preemptions
     isWorthwhile = hasHelped
     pause = hasHelped ? 0 : UInt8(min(2 * Int(pause) + 1, Int(Self.longestPause)))
     standing = hasHelped ? Self.trust : pause

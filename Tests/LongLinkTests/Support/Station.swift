@@ -74,7 +74,10 @@ final class Station: LinkOwner {
   /// A push that the stream does not take.
   func push(_ byteCount: Int = 1_000_000) {
     stream.room = 0
-    turn { try? self.link.push(1, [UInt8](repeating: 7, count: byteCount), priority: 0) }
+    turn {
+      try? OutgoingPush(type: 1, body: [UInt8](repeating: 7, count: byteCount), priority: 0).send(
+        on: self.link)
+    }
   }
 
   func link(_ link: Link, received message: Arrival) {

@@ -45,7 +45,7 @@ final class ReadBrake: TimerHandler {
   }
 
   /// Charges a read and the frames so far, and returns the time to wait in nanoseconds; 0 for none.
-  fileprivate func charge(bytes count: Int, frames total: UInt64, at now: LinkInstant) -> Int64 {
+  private func charge(bytes count: Int, frames total: UInt64, at now: LinkInstant) -> Int64 {
     var wait: Int64 = 0
     if let rate = limits.bytesPerSecond { wait = bytes.spend(count, perSecond: rate, at: now) }
     if let rate = limits.framesPerSecond, total > framesCharged {
@@ -56,44 +56,27 @@ final class ReadBrake: TimerHandler {
     return wait
   }
 
-  fileprivate func hold(_ link: Link, for time: Int64, at now: LinkInstant) {
+  /// Charges a read of the peer's bytes, and holds reading if they came too fast.
+  func charge(_ count: Int, of link: Link) {
+    let now = link.loop.now
+    let wait = charge(bytes: count, frames: link.counters.framesReceived, at: now)
+    guard wait > 0, link.isAlive, link.isOpen else { return }
+    link.slow(true)
+    link.log(.notice, "Slowed a peer down that sends too much", ["ms": .milliseconds(wait)])
     guard timer == nil else { return }
     self.link = link
     heldSince = now
-    timer = link.loop.schedule(at: now + time, self, token: 0)
+    timer = link.loop.schedule(at: now + wait, self, token: 0)
   }
 
   func timerFired(token: UInt64) {
     timer = nil
     guard let link else { return }
-    link.endSlowing(after: link.loop.now - heldSince)
+    link.slow(false, after: link.loop.now - heldSince)
   }
 
   func stop(on loop: EventLoop) {
     if let timer { loop.cancel(timer) }
     timer = nil
-  }
-}
-
-extension Link {
-  /// Charges a read of the peer's bytes, and holds reading if they came too fast.
-  func chargeRead(of count: Int) {
-    guard let brake else { return }
-    let now = loop.now
-    let wait = brake.charge(bytes: count, frames: core.counters.framesReceived, at: now)
-    guard wait > 0, isAlive, core.isOpen else { return }
-    core.slowed(at: now)
-    gate.hold()
-    brake.hold(self, for: wait, at: now)
-    log(.notice, "Slowed a peer down that sends too much", ["ms": .milliseconds(wait)])
-    // Stop watching for bytes; a ping may have to be written.
-    awaitEndOfTurn()
-  }
-
-  /// Reads again, now that the peer may send more.
-  fileprivate func endSlowing(after time: Int64) {
-    core.unslowed(after: time)
-    guard isAlive, gate.isHeld, !core.holdsReading else { return }
-    awaitEndOfTurn()
   }
 }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+
+/// Says for people why a link ends, from what its transport knows and its peer has said.
+struct LinkEnding {
+  let role: Role
+  /// What a short link's way is called; nil on a long link.
+  let way: String?
+  /// The peer's goaway, if it has sent one.
+  let goaway: GoAway?
+  /// Why the transport could not be secured, or is no longer secure.
+  let securityFailure: SecurityFailure?
+  /// What the transport knows of its failure that an error number cannot say.
+  let failureText: String?
+  /// Whether the transport is not secured yet.
+  let isHandshaking: Bool
+  /// The most time for the handshake, that of the security included.
+  let handshakeLimit: Duration
+
+  /// The reason, with the name of a short link's way, and what the peer's goaway said.
+  func detail(of reason: CloseReason) -> String {
+    guard let goaway else { return ownDetail(of: reason) }
+    let code = ResponseCode(wire: goaway.code)
+    let announced = reason == .goneAway(code) ? "" : ", after a goaway with code \(code)"
+    return ownDetail(of: reason) + announced + farewell
+  }
+
+  /// What the peer's goaway gave as its reason, after a colon; empty if it gave none.
+  var farewell: String {
+    let text = goaway.map { PeerText($0.reason).description } ?? ""
+    return text.isEmpty ? "" : ": \(text)"
+  }
+
+  private func ownDetail(of reason: CloseReason) -> String {
+    if isHandshaking, reason.isLateHandshake {
+      return """
+        the \(peer) did not complete the handshake of TLS in time \
+        (\(role == .client ? "connectTimeout" : "firstFrameTimeout"): \(handshakeLimit))
+        """
+    }
+    if case .securityFailed = reason, let securityFailure {
+      return way.map { "\($0): \(securityFailure)" } ?? "\(securityFailure)"
+    }
+    let text =
+      switch reason {
+      case .goneAway(let code): CloseReason.text(ofGoaway: code, from: peer)
+      case .noResponse, .transport: way == nil ? reason.detail : failureText ?? reason.detail
+      default: reason.detail
+      }
+    return way.map { "\($0): \(text)" } ?? text
+  }
+
+  private var peer: String { role == .client ? "server" : "client" }
+
+  /// The failure that the core has found itself, in a transport that knows of none.
+  static func failure(_ reason: CloseReason?, of role: Role) -> SecurityFailure? {
+    guard case .securityFailed(let code) = reason else { return nil }
+    let (peer, side) = role == .client ? ("server", "client") : ("client", "server")
+    let text =
+      code == .securePeer
+      ? """
+      the \(peer) speaks TLS, and this \(side) does not: set `security`, or connect to another port
+      """
+      : "the connection was cut off within a frame, without the end that TLS protects"
+    return SecurityFailure(code, text)
+  }
+}
+
+extension CloseReason {
+  /// Whether the peer was too slow before the connection was open.
+  fileprivate var isLateHandshake: Bool {
+    switch self {
+    case .handshakeTimeout: true
+    case .violation(let violation): violation.rule == .firstFrameTimeout
+    default: false
+    }
+  }
+}

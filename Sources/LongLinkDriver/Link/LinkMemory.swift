@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+
+/// What a link takes of its server's memory budget; nothing on a client.
+struct LinkMemory {
+  /// The loop's share of the budget; nil for a client.
+  let share: MemoryShare?
+  /// What the bodies of its requests take, decoded; nil for a client.
+  let decoded: DecodedMemory?
+  private var account = MemoryAccount()
+
+  private static let fewRequests = 4
+  /// A message of 64 KiB in a buffer that doubled to hold it, and four requests.
+  private static let smallBytes = 2 * 65_536 + 4 * Connection.requestOverhead
+
+  init(_ share: MemoryShare?) {
+    self.share = share
+    decoded = share.map { DecodedMemory(in: $0) }
+  }
+
+  /// Reports to the budget what the connection holds now, and has read and written so far.
+  mutating func report(
+    _ held: HeldMemory, to share: MemoryShare, at now: @autoclosure () -> LinkInstant,
+    moved: @autoclosure () -> UInt64
+  ) {
+    if let more = account.change(to: held, at: now(), moved: moved()) { share.add(more) }
+  }
+
+  /// How much the connection is to blame where memory is short; `unfinished` is what waits for the
+  /// peer.
+  func weight(at now: LinkInstant, unfinished: Int, longest: Int64) -> MemoryAccount.Weight {
+    account.weight(
+      at: now, unfinished: unfinished, decoded: decoded?.bytes ?? 0, longest: longest)
+  }
+
+  /// Whether the server has room for one more request of a connection with these; true without a
+  /// budget.
+  ///
+  /// The reserve is for connections with few requests, and none that outlived its deadline or
+  /// cancel. Peers that leave many behind cannot shut the others out.
+  func hasRoom(besides requests: borrowing InboundTable) -> Bool {
+    guard let share else { return true }
+    return share.hasRoom || share.budget.hasReserve && LinkMemory.areFew(requests)
+  }
+
+  /// Whether the connection contributes little to what the server holds.
+  func isSmall(_ requests: borrowing InboundTable) -> Bool {
+    LinkMemory.areFew(requests)
+      && account.told.open + (decoded?.bytes ?? 0) <= LinkMemory.smallBytes
+  }
+
+  private static func areFew(_ requests: borrowing InboundTable) -> Bool {
+    requests.outlived == 0 && requests.count <= fewRequests
+  }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LongLinkCore
+
+/// Receives, on the loop, the events of its links. A callback may give a link any command.
+package protocol LinkOwner: AnyObject {
+  /// A message of the peer; its bytes and the link's metadata are valid during the call.
+  func link(_ link: Link, received message: Arrival)
+  /// The link was established, or begins to end.
+  func link(_ link: Link, reports news: LifeNews)
+  /// The link has news about the requests of this side.
+  func link(_ link: Link, reports news: RequestNews)
+  /// The link has news about the stream with a serial, for the side that the stream belongs to.
+  func link(_ link: Link, reports news: StreamNews, of serial: UInt32)
+  /// Something was seen that changes nothing.
+  func link(_ link: Link, observed observation: LinkObservation)
+  /// A client has shown who it is. Only a server hears it.
+  func linkIdentifies(_ link: Link)
+  /// The peer has cancelled one of its requests, which a client's short link never has.
+  func link(_ link: Link, cancels request: InboundID)
+  /// Messages that wait can be sent.
+  func linkResumesSending(_ link: Link)
+  /// The link has ended; this is its last event.
+  func link(_ link: Link, endedWith reason: CloseReason)
+  /// All output has been written.
+  func linkWroteAll(_ link: Link)
+}
+
+extension LinkOwner {
+  package func link(_ link: Link, observed observation: LinkObservation) {}
+  package func linkIdentifies(_ link: Link) {}
+  package func link(_ link: Link, cancels request: InboundID) {}
+  package func linkResumesSending(_ link: Link) {}
+}
+
+extension LinkNews {
+  /// Tells the owner of a link.
+  func tell(_ owner: any LinkOwner, of link: Link) {
+    switch self {
+    case .life(let news): owner.link(link, reports: news)
+    case .request(let news): owner.link(link, reports: news)
+    case .stream(let news, let serial): owner.link(link, reports: news, of: serial)
+    case .observed(let observation): owner.link(link, observed: observation)
+    case .identify: owner.linkIdentifies(link)
+    case .cancel(let request): owner.link(link, cancels: request)
+    case .resumeSending: owner.linkResumesSending(link)
+    }
+  }
+}

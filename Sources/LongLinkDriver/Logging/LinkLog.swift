@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import LongLinkTransport
+internal import Logging
+
+/// The log of one link: its lines say whose connection it is.
+struct LinkLog {
+  let log: PeerLog
+  let peer: SocketAddress?
+  /// What its lines count as for the share of one address; nil for none.
+  let group: SocketAddress.Group?
+  /// The key and number that identify the connection in the owner's logs, if any.
+  let label: (key: String, number: UInt64)?
+  /// What a short link's way is called in errors and logs; nil on a long link.
+  let way: String?
+
+  /// Writes a line; each message is rate-limited.
+  func write(
+    _ level: Logger.Level, _ message: StaticString, at now: LinkInstant,
+    _ metadata: () -> Logger.Metadata
+  ) {
+    log.log(level, message, of: group, at: now) {
+      metadata().merging(identity) { told, _ in told }
+    }
+  }
+
+  /// The fields that identify the connection.
+  private var identity: Logger.Metadata {
+    var identity: Logger.Metadata = [
+      "peer": "\(peer.map(String.init(describing:)) ?? "unknown")"
+    ]
+    if let label { identity[label.key] = "\(label.number)" }
+    if let way { identity["way"] = "\(way)" }
+    return identity
+  }
+}

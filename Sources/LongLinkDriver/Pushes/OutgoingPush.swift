@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+
+/// A push of this side, and what a link must allow for it.
+struct OutgoingPush {
+  let type: MessageType
+  let body: any BodyEncodable & Sendable
+  let priority: UInt32
+
+  /// Whether it need not wait. One that cannot be encoded fails when it is sent.
+  func hasRoom(on link: Link) -> Bool {
+    guard link.isOpen else { return false }
+    if link.takesLarge { return link.hasRoom }
+    return link.hasRoom(for: (try? body.encodedByteCount) ?? 0)
+  }
+
+  /// Returns the size of its body; throws if it could not be sent even with room for it.
+  @discardableResult
+  func validate(on link: Link) throws(LongLinkError) -> Int {
+    guard link.isOpen else {
+      throw LongLinkError(.notConnected, doing: .push(type), peer: link.peer)
+    }
+    if let objection = link.objection(toPush: type) {
+      throw LongLinkError(
+        .unsupported, doing: .push(type), detail: objection, peer: link.peer)
+    }
+    do throws(BodyError) {
+      let size = try body.encodedByteCount
+      guard link.accepts(bodyOf: size) else {
+        throw BodyError(
+          .tooLarge, detail: "\(size) bytes; the peer accepts at most \(link.maxBody)")
+      }
+      try link.validate(body)
+      return size
+    } catch {
+      throw failure(error, on: link)
+    }
+  }
+
+  private func failure(_ error: BodyError, on link: Link) -> LongLinkError {
+    let code: LongLinkError.Code = error.code == .tooLarge ? .tooLarge : .encodingFailed
+    return LongLinkError(code, doing: .push(type), detail: "\(error)", peer: link.peer)
+  }
+
+  /// Sends it; it is written by the end of this turn.
+  func send(on link: Link) throws(LongLinkError) {
+    let size = try validate(on: link)
+    do throws(BodyError) {
+      try link.push(type, priority: priority, count: size) { (span) throws(BodyError) in
+        try body.encode(into: &span)
+      }
+    } catch {
+      throw failure(error, on: link)
+    }
+    guard link.isLive else {
+      // This push exceeded the bound on unread output.
+      throw .lost(.unreadOutput, delivery: .notSent, doing: .push(type), peer: link.peer)
+    }
+  }
+}
