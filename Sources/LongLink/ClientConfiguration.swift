@@ -113,6 +113,8 @@ public struct ClientConfiguration: Sendable {
     set { configuredLogger.logger = newValue }
   }
   private var configuredLogger = ConfiguredLogger(label: "longlink.client")
+  /// What watches exchanges and links; nil for nobody.
+  package var observers: Observers?
 
   /// Makes a configuration for one or more servers, in order of preference.
   ///

@@ -54,6 +54,8 @@ extension ClientCore: LinkOwner {
       }
     case .damaged(let violation):
       notifyObserver(.damaged(link.id, violation))
+    case .refused(let type, let serial, let code):
+      connection(link.id)?.responder.refused(MessageType(tag: type), serial, code, on: link)
     }
   }
 
@@ -63,6 +65,8 @@ extension ClientCore: LinkOwner {
   }
 
   func linkResumesSending(_ link: Link) { resumeSending(link) }
+
+  func requestsCarried(by link: Link) -> Int { requests.carriedCount(by: link) }
 
   /// The side that a stream belongs to.
   private func side(of serial: UInt32, on link: Link) -> (any StreamSide)? {

@@ -100,7 +100,7 @@ extension ClientCore {
       settings.credential = credential
       let link = Link(
         id: id, transport: transport, isConnected: false, settings: settings, on: loop, log: log,
-        way: opener.name)
+        way: opener.name, observers: configuration.observers)
       let connection = ShortConnection(link, way: way, credential: credential, core: self)
       shortLinks.connections.append(connection)
       link.start(for: connection)

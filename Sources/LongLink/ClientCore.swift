@@ -235,10 +235,12 @@ extension ClientCore: TimerHandler {
       }
       let link = Link(
         id: attempt, transport: transport, isConnected: false, settings: settings,
-        on: loop, log: log)
-      let peer = Peer(id: UInt64(attempt), address: address, on: loop)
+        on: loop, log: log, observers: configuration.observers)
+      let peer = Peer(
+        id: UInt64(attempt), address: address, on: loop, observers: configuration.observers)
       peer.attach(to: self)
-      let responder = Responder(routes: router.snapshot, peer: peer, on: loop)
+      let responder = Responder(
+        routes: router.snapshot, peer: peer, observers: configuration.observers, on: loop)
       connections.append(
         ClientConnection(
           link: link, peer: peer, responder: responder, path: pathHeartbeat?.path ?? 0))

@@ -36,7 +36,7 @@ public final class LongLinkClient: Sendable {
     let core = ClientCore(
       settings: settings, on: loop, router: router, hub: hub, states: stateHub)
     self.core = LoopBound(core, on: loop)
-    port = RequestPort(core, on: loop)
+    port = RequestPort(core, observers: configuration.observers, on: loop)
   }
 
   /// Makes a client of one or more servers, in order of preference, with the default configuration

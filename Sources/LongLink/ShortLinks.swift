@@ -155,6 +155,8 @@ extension ShortConnection: LinkOwner {
     core.requests.heard(news, of: serial, on: link)
   }
 
+  func requestsCarried(by link: Link) -> Int { core.requests.carriedCount(by: link) }
+
   func linkWroteAll(_ link: Link) {
     if core.closing != nil { core.finishClosingIfDone() }
   }

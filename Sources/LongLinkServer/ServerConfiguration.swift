@@ -180,6 +180,8 @@ public struct ServerConfiguration: Sendable {
     set { configuredLogger.logger = newValue }
   }
   private var configuredLogger = ConfiguredLogger(label: "longlink.server")
+  /// What watches exchanges and links; nil for nobody.
+  package var observers: Observers?
 
   /// Makes a configuration that listens on one or more endpoints.
   public init(listen: [Endpoint]) {

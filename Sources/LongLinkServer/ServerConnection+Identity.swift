@@ -18,6 +18,7 @@ extension ServerConnection {
   func accepted(_ authentication: Authentication) {
     guard link.isAlive else { return }
     peer.identified(as: authentication.principal, security: link.security)
+    link.record?.principal = authentication.principal
     var milliseconds: UInt32 = 0
     if let validity = authentication.validity {
       // Zero milliseconds would mean without an end.

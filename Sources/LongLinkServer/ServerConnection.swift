@@ -41,6 +41,7 @@ final class ServerConnection {
     self.admission = admission
     id = admission.id
     self.lane = lane
+    let observers = lane.configuration.observers
     link = Link(
       id: UInt32(truncatingIfNeeded: id), transport: transport,
       // A transport is connected once it is secure.
@@ -48,9 +49,10 @@ final class ServerConnection {
       on: lane.loop, log: lane.log,
       label: ("connection", id), share: lane.memory, peer: admission.address,
       group: admission.group,
-      readLimits: lane.configuration.readLimits)
-    peer = Peer(id: id, address: link.peer, on: lane.loop, decoded: link.decoded)
-    responder = Responder(routes: lane.routes, peer: peer, on: lane.loop)
+      readLimits: lane.configuration.readLimits, observers: observers)
+    peer = Peer(
+      id: id, address: link.peer, on: lane.loop, decoded: link.decoded, observers: observers)
+    responder = Responder(routes: lane.routes, peer: peer, observers: observers, on: lane.loop)
     peer.attach(to: self)
     responder.onIdle = { [unowned self] in finishIfDrained() }
   }
@@ -214,6 +216,14 @@ extension ServerConnection: LinkOwner {
     side(of: serial).heard(news, of: serial, on: link)
   }
 
+  func link(_ link: Link, observed observation: LinkObservation) {
+    if case .refused(let type, let serial, let code) = observation {
+      responder.refused(MessageType(tag: type), serial, code, on: link)
+    }
+  }
+
+  func requestsCarried(by link: Link) -> Int { requestsIfAny?.carriedCount(by: link) ?? 0 }
+
   func linkIdentifies(_ link: Link) { lane.identify(self) }
 
   func link(_ link: Link, cancels request: InboundID) { responder.cancel(request, on: link) }
@@ -246,10 +256,11 @@ extension ServerConnection: LinkOwner {
 extension ServerConnection: PeerOwner {
   func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion
+    _ completion: consuming Completion, _ record: ExchangeRecord?
   ) -> RequestID {
     requests.submit(
-      type, body, options, completion, defaults: lane.defaults, failure: failureOfRequests)
+      type, body, options, completion, record, defaults: lane.defaults,
+      failure: failureOfRequests)
   }
 
   /// Makes the error of a request that must fail at once; nil if it may be submitted.

@@ -15,7 +15,7 @@ struct ResumptionTests {
 
     func submit(
       _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-      _ completion: consuming Completion
+      _ completion: consuming Completion, _ record: ExchangeRecord?
     ) -> RequestID {
       switch completion {
       case .waiter: kinds.append("here")
@@ -76,7 +76,7 @@ struct ResumptionTests {
 
     func submit(
       _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-      _ completion: consuming Completion
+      _ completion: consuming Completion, _ record: ExchangeRecord?
     ) -> RequestID {
       guard case .waiter(let waiter) = completion else { return .none }
       loop.execute { [sink = LoopBound(self, on: loop)] in

@@ -11,7 +11,7 @@ extension Connection {
       guard !inbound.contains(head.serial) else { throw Violation(.serialInUse, head) }
       if let refusal = countRequest(of: slice.count) {
         try discard(head)
-        refuse(head.serial, refusal)
+        refuse(head.serial, tag: head.tag, refusal)
         return nil
       }
       inbound.begin(head.serial)
@@ -44,7 +44,7 @@ extension Connection {
     try inbox.readMetadata(of: arrival)
     guard try beginStream(of: arrival) else {
       inbound.conclude(head.serial, with: .refused)
-      refuse(head.serial, .tooMuchCredit)
+      refuse(head.serial, tag: head.tag, .tooMuchCredit)
       return nil
     }
     inbound.complete(head.serial, holding: arrival.byteCount)
@@ -81,7 +81,7 @@ extension Connection {
     }
     inbound.conclude(head.serial, with: .refused)
     try discard(head)
-    refuse(head.serial, isOverLimit ? .tooLarge : .tooManyBytes)
+    refuse(head.serial, tag: head.tag, isOverLimit ? .tooLarge : .tooManyBytes)
   }
 
   /// Notes that the remaining fragments of a refused request must be read and discarded.
@@ -134,7 +134,7 @@ extension Connection {
         violate(Violation(.frameTimeout, head))
         return
       }
-      refuse(head.serial, .stalled)
+      refuse(head.serial, tag: head.tag, .stalled)
     }
     // The scan covers all messages, so it must not be frequent.
     timers[.message] = next == .distantFuture ? next : max(next, now + settings.messageTimeout / 8)

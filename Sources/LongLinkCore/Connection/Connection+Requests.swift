@@ -63,12 +63,12 @@ extension Connection {
       throw Violation(.serialInUse, kind: FrameKind.request.rawValue, serial: arrival.serial)
     }
     if let refusal = countRequest(of: arrival.byteCount) {
-      refuse(arrival.serial, refusal)
+      refuse(arrival.serial, tag: arrival.tag, refusal)
       return nil
     }
     try inbox.readMetadata(of: arrival)
     guard try beginStream(of: arrival) else {
-      refuse(arrival.serial, .tooMuchCredit)
+      refuse(arrival.serial, tag: arrival.tag, .tooMuchCredit)
       return nil
     }
     inbound.run(arrival.serial, holding: arrival.byteCount)
@@ -94,7 +94,7 @@ extension Connection {
   }
 
   /// Refuses a request without calling a handler.
-  mutating func refuse(_ serial: UInt32, _ refusal: Refusal) {
+  mutating func refuse(_ serial: UInt32, tag type: UInt32, _ refusal: Refusal) {
     guard takesUnread() else { return }
     let body = refusal.detail(settings).utf8.prefix(agreement.maxBody)
     let tag = refusal.code.rawValue | Wire.refusedBit
@@ -105,6 +105,9 @@ extension Connection {
     carriage.answered()
     counters.responsesSent += 1
     counters.refused += 1
+    if settings.reportsRefusals {
+      report(.observed(.refused(type: type, serial: serial, refusal.code)))
+    }
     updateWaterMarks()
   }
 }

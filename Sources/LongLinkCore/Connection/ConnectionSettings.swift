@@ -48,6 +48,8 @@ package struct ConnectionSettings: Sendable {
   package var name = ""
   /// Whether this server decides about each client before it acts on what the client sends.
   package var identifies = false
+  /// Whether each request of the peer that is refused before it arrives is reported.
+  package var reportsRefusals = false
   /// What this client proves its identity with; at most `Wire.credentialLimit` bytes.
   package var credential: [UInt8] = []
   /// A secret that spreads the peer's serials in tables, so that the peer cannot pick serials that

@@ -57,4 +57,6 @@ package enum LinkObservation: Equatable, Sendable {
   case heartbeatAnswered(silence: Int64)
   /// A damaged packet was dropped for this reason; the connection continues.
   case damaged(Violation)
+  /// A request of the peer was refused before it arrived; only with `reportsRefusals`.
+  case refused(type: UInt32, serial: UInt32, ResponseCode)
 }

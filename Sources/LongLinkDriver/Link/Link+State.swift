@@ -12,6 +12,8 @@ extension Link {
   package var isLive: Bool { core.isLive }
   /// Whether the connection has ended.
   var isClosed: Bool { core.isClosed }
+  /// Why the connection ends, or has ended; nil while it does not.
+  var endReason: CloseReason? { core.phase.endReason }
   /// The peer's goaway: why it takes no new requests; nil while it does.
   package var peerGoAway: GoAway? { core.peerGoAway }
   var role: Role { core.settings.role }

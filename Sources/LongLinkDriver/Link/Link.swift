@@ -29,6 +29,8 @@ package final class Link {
   let transport: any Transport
   /// The transport's layer; nil for a plain one.
   let layer: (any TransportLayer)?
+  /// Nil if nobody observes.
+  package private(set) var record: LinkRecord?
   /// Whether the link has not ended.
   @safe @exclusivity(unchecked) package private(set) var isAlive = true
   @safe @exclusivity(unchecked) var owner: (any LinkOwner)?
@@ -61,7 +63,7 @@ package final class Link {
     on loop: EventLoop, log: PeerLog,
     label: (key: String, number: UInt64)? = nil, share: MemoryShare? = nil, way: String? = nil,
     peer address: SocketAddress? = nil, group: SocketAddress.Group? = nil,
-    readLimits: ReadLimits = ReadLimits()
+    readLimits: ReadLimits = ReadLimits(), observers: Observers? = nil
   ) {
     self.id = id
     self.loop = loop
@@ -75,6 +77,7 @@ package final class Link {
     var settings = settings
     settings.serialMix = Link.serialMix
     core = Connection(settings: settings, at: loop.driver.now)
+    record = observers.map { LinkRecord(self, $0) }
   }
 
   /// Logs a line that the peer can cause, with the connection's identity; each message is
@@ -165,17 +168,32 @@ extension Link {
   }
 
   private func report(_ news: LinkNews) {
-    if case .observed(.damaged(let violation)) = news {
+    switch news {
+    case .observed(.damaged(let violation)):
       log(
         .warning, "Dropped a damaged packet",
         ["reason": "\(violation.rule.rawValue)", "detail": "\(violation)"])
+    case .life(let news) where record != nil: observe(news)
+    default: break
     }
     if let owner { news.tell(owner, of: self) }
     if case .life(.established) = news { rescheduleTimer() }
   }
 
+  private func observe(_ news: LifeNews) {
+    switch news {
+    case .established: if isOpen { record?.open(self) }
+    case .peerLeaving: break
+    case .abandon:
+      record?.abandon(
+        outbound: owner?.requestsCarried(by: self) ?? 0,
+        inbound: outlivedHandlers.count { !$0.hasEnded })
+    }
+  }
+
   private func end(_ reason: CloseReason) {
     guard isAlive else { return }
+    record?.end(self, reason)
     isAlive = false
     timer.stop(on: loop)
     brake?.stop(on: loop)

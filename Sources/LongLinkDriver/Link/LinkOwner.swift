@@ -20,6 +20,8 @@ package protocol LinkOwner: AnyObject {
   func link(_ link: Link, cancels request: InboundID)
   /// Messages that wait can be sent.
   func linkResumesSending(_ link: Link)
+  /// The requests of this side that the link carries.
+  func requestsCarried(by link: Link) -> Int
   /// The link has ended; this is its last event.
   func link(_ link: Link, endedWith reason: CloseReason)
   /// All output has been written.
@@ -31,6 +33,7 @@ extension LinkOwner {
   package func linkIdentifies(_ link: Link) {}
   package func link(_ link: Link, cancels request: InboundID) {}
   package func linkResumesSending(_ link: Link) {}
+  package func requestsCarried(by link: Link) -> Int { 0 }
 }
 
 extension LinkNews {

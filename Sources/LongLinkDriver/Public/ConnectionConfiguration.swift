@@ -15,6 +15,7 @@ package protocol ConnectionConfiguration {
   var waterMarks: WaterMarks { get }
   var streamWindows: StreamWindows { get }
   var name: String { get }
+  var observers: Observers? { get }
 }
 
 extension ConnectionConfiguration {
@@ -49,6 +50,7 @@ extension ConnectionConfiguration {
     var settings = ConnectionSettings(role: role)
     let heartbeat = dialect.heartbeat(heartbeat)
     settings.dialect = framing
+    settings.reportsRefusals = observers != nil
     settings.maxBody = maxBody
     settings.maxInFlight = maxInFlight
     settings.maxRequestBytes = maxRequestBytes

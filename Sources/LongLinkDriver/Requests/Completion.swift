@@ -64,11 +64,32 @@ struct PendingRequest {
   final class Extras {
     /// Metadata for the peer besides the remaining time.
     let metadata: Metadata?
+    /// The same with what observers have added; nil if they have added nothing.
+    let observed: Metadata?
     /// How the peer refused the last attempt that it refused, for people.
     let refusal: String?
+    /// Nil if nobody observes.
+    let record: ExchangeRecord?
 
-    init(_ metadata: Metadata?, refusal: String? = nil) {
+    init(
+      _ options: RequestOptions, isStream: Bool, _ record: ExchangeRecord?, on loop: EventLoop
+    ) {
+      let metadata = options.hasMetadata || isStream ? Metadata(options, on: loop) : nil
       self.metadata = metadata
+      observed = record.flatMap { record in
+        guard record.metadata != options.metadata else { return nil }
+        var observed = metadata ?? Metadata()
+        observed.setEntries(record.metadata)
+        return observed
+      }
+      refusal = nil
+      self.record = record
+    }
+
+    init(_ other: Extras?, refusal: String) {
+      metadata = other?.metadata
+      observed = other?.observed
+      record = other?.record
       self.refusal = refusal
     }
   }
@@ -77,16 +98,17 @@ struct PendingRequest {
   init(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     until deadline: LinkInstant, offline: OfflinePolicy, on loop: EventLoop,
-    _ completion: consuming Completion
+    _ completion: consuming Completion, _ record: ExchangeRecord?
   ) {
     self.type = type
     self.offline = offline
     retry = options.retry ?? .ifSafe
     self.deadline = deadline
     self.body = body
+    let isStream = completion.isStream
     extras =
-      options.hasMetadata || completion.isStream
-      ? Extras(Metadata(copy options, on: loop)) : nil
+      options.hasMetadata || isStream || record != nil
+      ? Extras(copy options, isStream: isStream, record, on: loop) : nil
     self.completion = completion
   }
 
@@ -104,6 +126,8 @@ struct PendingRequest {
   }
 
   var priority: UInt32 { extras?.metadata?.priority ?? 0 }
+  /// Nil if nobody observes.
+  var record: ExchangeRecord? { extras?.record }
 
   /// How the peer refused the last attempt that it refused, as text; nil if it has refused none.
   var refusal: String? { extras?.refusal }
@@ -113,8 +137,7 @@ struct PendingRequest {
     let reason = reason.description
     self = PendingRequest(
       self,
-      Extras(
-        extras?.metadata, refusal: reason.isEmpty ? "with \(code)" : "with \(code): \(reason)"))
+      Extras(extras, refusal: reason.isEmpty ? "with \(code)" : "with \(code): \(reason)"))
   }
 
   private init(_ other: PendingRequest, _ extras: Extras) {

@@ -12,9 +12,13 @@ extension Metadata {
     let wantsKey = options.idempotencyKey.isEmpty && options.retry == .idempotentByKey
     self.init(
       priority: options.priority ?? 0,
-      idempotencyKey: wantsKey ? loop.randomKey() : options.idempotencyKey,
-      entries: options.metadata.sorted { $0.key < $1.key }
-        .map { Entry(key: $0.key, value: $0.value) })
+      idempotencyKey: wantsKey ? loop.randomKey() : options.idempotencyKey)
+    setEntries(options.metadata)
+  }
+
+  /// Sets the entries, in the order of their keys.
+  mutating func setEntries(_ entries: [String: String]) {
+    self.entries = entries.sorted { $0.key < $1.key }.map { Entry(key: $0.key, value: $0.value) }
   }
 }
 

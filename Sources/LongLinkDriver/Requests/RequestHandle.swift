@@ -40,13 +40,14 @@ public struct RequestHandle: Sendable {
   ) {
     self.port = port
     self.type = type
+    let record = port.record(type, isStream: completion.isStream, options)
     if port.loop.isCurrent {
-      target = .request(port.sink.value.submit(type, body, options, completion))
+      target = .request(port.sink.value.submit(type, body, options, completion, record))
     } else {
       let watch = RequestWatch(port)
       target = .watch(watch)
       port.loop.execute { [body, options = copy options] in
-        port.submit(type, body, options, completion, watch)
+        port.submit(type, body, options, completion, watch, record)
       }
     }
   }

@@ -8,10 +8,10 @@ internal import Synchronization
 /// An object that takes requests, on its loop.
 package protocol RequestSink: AnyObject {
   /// Sends, queues or fails a request and returns its identity. `completion` is called exactly
-  /// once, possibly before this returns.
+  /// once, possibly before this returns. `record` is nil if nobody observes.
   func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion
+    _ completion: consuming Completion, _ record: ExchangeRecord?
   ) -> RequestID
   /// Ends a request with `cancelled`, unless it has ended.
   func cancel(_ id: RequestID)
@@ -23,6 +23,8 @@ package protocol RequestSink: AnyObject {
 @safe @usableFromInline package final class RequestPort: Sendable {
   package let loop: EventLoop
   let sink: LoopBound<any RequestSink>
+  /// Nil if nobody observes the requests.
+  let observers: Observers?
   // Spare watches, in a chain that owns them; used on the loop. Unmanaged, because each request
   // would pay for reference counting several times.
   private nonisolated(unsafe) var spare: Unmanaged<RequestWatch>?
@@ -31,8 +33,9 @@ package protocol RequestSink: AnyObject {
   /// The largest number of spare watches.
   private static let mostSpare = 1024
 
-  package init(_ sink: any RequestSink, on loop: EventLoop) {
+  package init(_ sink: any RequestSink, observers: Observers? = nil, on loop: EventLoop) {
     self.loop = loop
+    self.observers = observers
     self.sink = LoopBound(sink, on: loop)
   }
 
@@ -47,9 +50,10 @@ package protocol RequestSink: AnyObject {
   @inline(__always)
   func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion, _ watch: borrowing RequestWatch
+    _ completion: consuming Completion, _ watch: borrowing RequestWatch,
+    _ record: ExchangeRecord?
   ) {
-    let id = sink.value.submit(type, body, options, completion)
+    let id = sink.value.submit(type, body, options, completion, record)
     // The task may have been cancelled meanwhile.
     if !watch.begin(id) { sink.value.cancel(id) }
   }
@@ -157,18 +161,19 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   let actor = #isolation
   let place: CallerContext = isHere ? .loop : actor == nil && runsOnPool() ? .pool : .elsewhere
   // This function owns the reference until its end.
+  let exchange = port.record(type, options)
   let watch =
     unsafe isHere ? port.takeWatch() : Unmanaged.passRetained(RequestWatch(port))
   #if LONGLINK_PORTABLE
   let watched = unsafe watch.takeUnretainedValue()
   let outcome = await withTaskCancellationHandler {
-    unsafe await answer(port, type, body, options, place, watch)
+    unsafe await answer(port, type, body, options, place, watch, exchange)
   } onCancel: {
     watched.cancel()
   }
   #else
   let record = unsafe cll_task_watch(watch.toOpaque())
-  let outcome = unsafe await answer(port, type, body, options, place, watch)
+  let outcome = unsafe await answer(port, type, body, options, place, watch, exchange)
   unsafe cll_task_unwatch(record)
   #endif
   if port.loop.isCurrent { unsafe port.keep(watch) } else { unsafe watch.release() }
@@ -189,10 +194,12 @@ private enum CallerContext {
 @inline(__always)
 private func answer(
   _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
-  _ place: CallerContext, _ watch: Unmanaged<RequestWatch>
+  _ place: CallerContext, _ watch: Unmanaged<RequestWatch>, _ record: ExchangeRecord?
 ) async -> Outcome {
   if unsafe watch._withUnsafeGuaranteedRef({ $0.isCancelled }) {
-    return .failure(LongLinkError(.cancelled, doing: .request(type)))
+    let outcome = Outcome.failure(LongLinkError(.cancelled, doing: .request(type)))
+    record?.end(outcome)
+    return outcome
   }
   return await suspend { waiter in
     #if LONGLINK_PORTABLE
@@ -206,14 +213,14 @@ private func answer(
       waiter.resume(by: port)
       #endif
       unsafe watch._withUnsafeGuaranteedRef { watch in
-        port.submit(type, body, options, .waiter(waiter), watch)
+        port.submit(type, body, options, .waiter(waiter), watch, record)
       }
     } else {
       let completion: Completion =
         place == .pool ? .pooledWaiter(waiter) : .distantWaiter(waiter)
       // The task may have ended before the loop runs this.
       port.loop.execute { [watch = unsafe watch.takeUnretainedValue(), options = copy options] in
-        port.submit(type, body, options, completion, watch)
+        port.submit(type, body, options, completion, watch, record)
       }
     }
   }

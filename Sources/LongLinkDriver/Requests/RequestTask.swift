@@ -26,19 +26,23 @@ public final class RequestTask: Sendable {
   ) {
     self.port = port
     self.type = type
+    let record = port.record(type, options)
     if port.loop.isCurrent {
-      submit(body, options)
+      submit(body, options, record)
     } else {
-      port.loop.execute { self.submit(body, options) }
+      port.loop.execute { self.submit(body, options, record) }
     }
   }
 
   /// Submits the request; on the loop.
-  private func submit(_ body: RequestBody, _ options: RequestOptions) {
+  private func submit(_ body: RequestBody, _ options: RequestOptions, _ record: ExchangeRecord?) {
     if progress.withLock({ $0.isCancelled }) {
-      return finish(.failure(LongLinkError(.cancelled, doing: .request(type))))
+      let outcome = Outcome.failure(LongLinkError(.cancelled, doing: .request(type)))
+      record?.end(outcome)
+      return finish(outcome)
     }
-    let id = port.sink.value.submit(type, body, options, .function { self.finish($0) })
+    let id = port.sink.value.submit(
+      type, body, options, .function { self.finish($0) }, record)
     let isCancelled = progress.withLock { progress in
       if id != .none { progress.id = id }
       return progress.isCancelled

@@ -19,18 +19,23 @@ extension Requests {
       return
     }
     if arrival.isSuccess {
-      let completion = table.succeeded(arrival.serial, at: slot).completion
+      let request = table.succeeded(arrival.serial, at: slot)
       counters.succeeded += 1
       retryTokens.succeeded()
-      complete(completion, .success(link.takeBody(of: arrival)))
+      complete(request, .success(link.takeBody(of: arrival)))
     } else {
       let entry = table.answered(arrival.serial, at: slot, isRefused: isRefused)
       let error = rejection(arrival, link.takeBody(of: arrival), entry, link).noting(objection)
       counters.count(error)
-      complete(entry.payload.completion, .failure(error))
+      complete(entry.payload, .failure(error))
     }
     wentOff(link)
     if table.count == 0 { onIdle?() }
+  }
+
+  private func complete(_ request: borrowing PendingRequest, _ outcome: Outcome) {
+    request.record?.end(outcome)
+    complete(request.completion, outcome)
   }
 
   @inline(__always)
@@ -132,6 +137,7 @@ extension Requests {
   /// Reports the outcome of a request that has left the table.
   func finish(_ request: PendingRequest, _ outcome: Outcome) {
     if case .failure(let error) = outcome { counters.count(error) }
+    request.record?.end(outcome)
     completeWithoutResponse(request.completion, outcome)
     if table.waitingCount > 0 { pump() }
     if table.count == 0 { onIdle?() }

@@ -43,8 +43,8 @@ extension Requests {
     var metadata: MetadataBlock?
     let size: Int
     do throws(BodyError) {
-      metadata = try self.metadata(for: request, terms, on: link, at: now)
       size = try request.body.encodedByteCount
+      metadata = try self.metadata(for: request, count: size, terms, on: link, at: now)
     } catch {
       throw Unsendable(error)
     }
@@ -64,6 +64,7 @@ extension Requests {
       }
       // A dialect may have so few serials that this one belonged to an abandoned request.
       if owed.count > 0 { owed.remove(id.serial) }
+      request.record?.handedOver(id.serial, size, on: link)
       // The peer of a stream is told of a cancel in any case: it may wait for credit.
       return Sent(position: position, isTimeTold: metadata != nil && terms == nil)
     } catch {
@@ -107,23 +108,36 @@ extension Requests {
 
   @inline(__always)
   private func metadata(
-    for request: borrowing PendingRequest, _ terms: StreamTerms?, on link: Link,
+    for request: borrowing PendingRequest, count: Int, _ terms: StreamTerms?, on link: Link,
     at now: LinkInstant
   ) throws(BodyError) -> MetadataBlock? {
     guard link.features.contains(.metadata) else { return nil }
     // Rounded up, so that the peer does not give up first.
     let remaining = request.limit.map { UInt32(clamping: ($0 - now + 999_999) / 1_000_000) }
-    if var metadata = request.extras?.metadata {
-      metadata.remaining = remaining
-      metadata.credit = terms?.credit.map { UInt32(clamping: $0) }
-      metadata.items = terms?.sendsItems ?? false
-      let block = try metadata.encodedBlock()
-      guard block.count <= Wire.metadataLimit else {
-        throw BodyError(.tooLarge, detail: "the metadata has \(block.count) bytes")
+    if let extras = request.extras {
+      if let observed = extras.observed,
+        let block = try? encode(observed, remaining, terms),
+        link.accepts(bodyOf: 2 + block.count + count)
+      {
+        return block
       }
-      return block
+      if let metadata = extras.metadata { return try encode(metadata, remaining, terms) }
     }
     return try remaining.map { (time) throws(BodyError) in try metadataCache.encode(remaining: time)
     }
+  }
+
+  private func encode(
+    _ metadata: Metadata, _ remaining: UInt32?, _ terms: StreamTerms?
+  ) throws(BodyError) -> MetadataBlock {
+    var metadata = metadata
+    metadata.remaining = remaining
+    metadata.credit = terms?.credit.map { UInt32(clamping: $0) }
+    metadata.items = terms?.sendsItems ?? false
+    let block = try metadata.encodedBlock()
+    guard block.count <= Wire.metadataLimit else {
+      throw BodyError(.tooLarge, detail: "the metadata has \(block.count) bytes")
+    }
+    return block
   }
 }

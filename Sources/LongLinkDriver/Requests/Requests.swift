@@ -79,31 +79,32 @@ extension Requests {
   /// ends the request.
   package func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion, defaults: RequestDefaults,
+    _ completion: consuming Completion, _ record: ExchangeRecord?, defaults: RequestDefaults,
     failure: ((LongLinkError.Operation) -> LongLinkError)? = nil, next: () -> Void = {}
   ) -> RequestID {
     let isHandler = completion.isHandler
     if isHandler { handlersDeferred += 1 }
     defer { if isHandler { handlersDeferred -= 1 } }
     if let failure {
-      return failAtOnce(type, body, copy options, completion, defaults: defaults, failure)
+      return failAtOnce(
+        type, body, copy options, completion, record, defaults: defaults, failure)
     }
-    let id = begin(type, body, options, completion, defaults)
+    let id = begin(type, body, options, completion, record, defaults)
     next()
     return id
   }
 
   private func begin(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion, _ defaults: RequestDefaults
+    _ completion: consuming Completion, _ record: ExchangeRecord?, _ defaults: RequestDefaults
   ) -> RequestID {
     let now = loop.now
     let deadline = deadline(of: completion, options, at: now, defaults)
     counters.submitted += 1
-    guard let id = table.nextID() else { return turnAway(type, completion) }
+    guard let id = table.nextID() else { return turnAway(type, completion, record) }
     let request = PendingRequest(
       type, body, options, until: deadline, offline: options.offline ?? defaults.offline,
-      on: loop, completion)
+      on: loop, completion, record)
     let isOrdered = options.order == .ordered
     guard let link = current, isNext(id, request, isOrdered: isOrdered, on: link), hasRoom(link)
     else {
@@ -142,14 +143,16 @@ extension Requests {
   /// Fails a request that cannot even wait, and counts it.
   private func failAtOnce(
     _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
-    defaults: RequestDefaults, _ make: (LongLinkError.Operation) -> LongLinkError
+    _ record: ExchangeRecord?, defaults: RequestDefaults,
+    _ make: (LongLinkError.Operation) -> LongLinkError
   ) -> RequestID {
     let now = loop.now
     let deadline = deadline(of: completion, options, at: now, defaults)
     counters.submitted += 1
-    guard let id = table.nextID() else { return turnAway(type, completion) }
+    guard let id = table.nextID() else { return turnAway(type, completion, record) }
     let request = PendingRequest(
-      type, body, options, until: deadline, offline: .failUnlessConnecting, on: loop, completion)
+      type, body, options, until: deadline, offline: .failUnlessConnecting, on: loop, completion,
+      record)
     register(id, request, options, at: now)
     guard table.end(id) != nil else { return id }
     finish(request, .failure(make(operation(id, request))))
@@ -169,12 +172,15 @@ extension Requests {
   }
 
   /// Fails a request for which no serial is free.
-  private func turnAway(_ type: MessageType, _ completion: Completion) -> RequestID {
+  private func turnAway(
+    _ type: MessageType, _ completion: Completion, _ record: ExchangeRecord?
+  ) -> RequestID {
     counters.turnedAway += 1
     let error = LongLinkError(
       .overloaded, doing: .request(type),
       detail: "half of all serials are in use: \(table.count) requests", peer: current?.peer)
     counters.count(error)
+    record?.end(.failure(error))
     completeWithoutResponse(completion, .failure(error))
     return .none
   }

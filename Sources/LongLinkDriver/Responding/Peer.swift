@@ -34,10 +34,11 @@ public final class Peer: RequestSender {
 
     func submit(
       _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-      _ completion: consuming Completion
+      _ completion: consuming Completion, _ record: ExchangeRecord?
     ) -> RequestID {
-      if let owner { return owner.submit(type, body, options, completion) }
+      if let owner { return owner.submit(type, body, options, completion, record) }
       let error = ended(.request(type))
+      record?.end(.failure(error))
       if case .handler(let handler) = completion {
         // Never within the call that makes the request.
         loop.execute { handler(.failure(error)) }
@@ -112,7 +113,8 @@ public final class Peer: RequestSender {
   }
 
   package init(
-    id: UInt64, address: SocketAddress?, on loop: EventLoop, decoded: DecodedMemory? = nil
+    id: UInt64, address: SocketAddress?, on loop: EventLoop, decoded: DecodedMemory? = nil,
+    observers: Observers? = nil
   ) {
     self.decoded = decoded
     self.id = id
@@ -120,7 +122,7 @@ public final class Peer: RequestSender {
     self.loop = loop
     let reference = Reference(on: loop)
     self.reference = LoopBound(reference, on: loop)
-    port = RequestPort(reference, on: loop)
+    port = RequestPort(reference, observers: observers, on: loop)
   }
 
   /// The clock of the connection's loop.

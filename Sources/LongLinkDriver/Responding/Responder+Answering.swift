@@ -39,7 +39,9 @@ extension Responder {
     let size = try body.encodedByteCount
     guard link.accepts(bodyOf: size) else { return refuse(size, request, on: link) }
     if !link.isNative { try link.validate(body) }
+    let isLive = record != nil && link.isLive
     try link.respond(request.id, count: size, body)
+    if isLive { record?.end(.answered(.ok), .answered, bytes: size) }
   }
 
   /// Fails a request whose response is larger than the peer accepts.
@@ -50,5 +52,120 @@ extension Responder {
       metadata(request.type, request.serial, ["bytes": "\(size)"]))
     send(
       request, on: link, .failed, text("the response is larger than \(limit) bytes", on: link))
+  }
+}
+
+// MARK: - Responses
+
+extension Responder {
+  func reject(
+    _ request: InboundRequest, _ error: any Error, ofStream stream: UInt64 = 0, on link: Link
+  ) {
+    switch error {
+    case let rejection as Rejection where rejection.code != .ok:
+      send(
+        request, on: link, rejection.code, rejection.body,
+        dialectCode: rejection.dialectCode, retryAfter: rejection.retryAfter)
+    case let error as UndecodableRequest:
+      refuse(request, error.reason, on: link)
+    case let error as BodyError:
+      send(request, on: link, .malformed, text("\(error)", on: link))
+    case let error as LongLinkError
+    where error.code == .deadlineExceeded && error.isOf(stream: stream):
+      send(request, on: link, .deadlinePassed, text(error.detail, on: link))
+    case let error as LongLinkError
+    where error.code == .decodingFailed && error.isOf(stream: stream):
+      link.count { $0.undecodable += 1 }
+      send(request, on: link, .malformed, text(error.detail, on: link))
+    case let error as LongLinkError where error.code == .overloaded && error.isOf(stream: stream):
+      link.count { $0.refusedForMemory += 1 }
+      send(
+        request, on: link, .overloaded, text(error.detail, on: link),
+        retryAfter: Responder.pauseForMemory)
+    case is CancellationError:
+      send(request, on: link, .cancelled, text("cancelled", on: link))
+    case is HandlerSkipped:
+      link.count { $0.handlersSkipped += 1 }
+      send(request, on: link, .cancelled, text("cancelled", on: link), isRefused: true)
+    default:
+      link.count { $0.handlersFailed += 1 }
+      // The error's text may contain data that the peer must not see, so it is only logged. It may
+      // also contain text from the peer, so it is escaped and cut.
+      link.log(
+        .error, "A handler failed",
+        metadata(request.type, request.serial, ["error": "\(PeerText("\(error)"))"]))
+      send(request, on: link, .failed, text("the handler failed", on: link))
+    }
+  }
+
+  /// Refuses a request whose body does not decode, or not within its memory. A client may retry the
+  /// latter if another time can differ.
+  private func refuse(_ request: InboundRequest, _ reason: BodyError, on link: Link) {
+    let code: ResponseCode
+    switch reason.code {
+    case .outOfMemory:
+      link.count { $0.refusedForMemory += 1 }
+      code = .overloaded
+    case .tooLarge:
+      link.count { $0.undecodable += 1 }
+      code = .tooLarge
+    default:
+      link.count { $0.undecodable += 1 }
+      code = .malformed
+    }
+    // `isRefused` tells the peer that the handler was not called.
+    send(
+      request, on: link, code, text("\(reason)", on: link), isRefused: true,
+      retryAfter: code == .overloaded ? Responder.pauseForMemory : nil)
+  }
+
+  func send(
+    _ request: InboundRequest, on link: Link, _ code: ResponseCode, _ body: [UInt8],
+    isRefused: Bool = false,
+    dialectCode: UInt32? = nil, retryAfter: Duration? = nil
+  ) {
+    send(
+      request.id, on: link, code, body, isRefused: isRefused, dialectCode: dialectCode,
+      retryAfter: retryAfter)
+  }
+
+  /// Sends a response with a code, unless the request has ended.
+  func send(
+    _ id: InboundID, on link: Link, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
+    isInterrupting: Bool = false, dialectCode: UInt32? = nil, retryAfter: Duration? = nil
+  ) {
+    var metadata: MetadataBlock?
+    if isInterrupting || retryAfter != nil, link.features.contains(.metadata) {
+      metadata = try? Metadata(
+        retryAfter: retryAfter?.wireMilliseconds ?? 0, interrupted: isInterrupting
+      ).encodedBlock()
+    }
+    var room = link.maxBody
+    if let block = metadata {
+      room -= 2 + block.count
+      if room < 0 { (metadata, room) = (nil, link.maxBody) }
+    }
+    var body = body.count > room ? Array(body.prefix(room)) : body
+    // Checked after it was cut, because a cut body may end with part of a delimiter.
+    if (try? link.validate(body)) == nil { body = [] }
+    record?.respond(
+      code, isRefused: isRefused, isInterrupting: isInterrupting, body.count, on: link)
+    link.respond(
+      id, code: code, isRefused: isRefused, isInterrupting: isInterrupting, ownCode: dialectCode,
+      metadata: metadata, body)
+  }
+
+  /// The framework's text for the peer; empty in a dialect, which has no field for it.
+  func text(_ text: String, on link: Link) -> [UInt8] {
+    link.isNative ? Array(text.utf8) : []
+  }
+
+  func refuse(
+    _ arrival: Arrival, on link: Link, _ code: ResponseCode, _ detail: String,
+    retryAfter: Duration? = nil
+  ) {
+    send(
+      link.id(of: arrival), on: link, code, text(detail, on: link), isRefused: true,
+      retryAfter: retryAfter)
   }
 }

@@ -13,11 +13,14 @@ package import LongLinkCore
 /// interrupted, or abandoned with its link.
 package final class Responder {
   /// The retry delay that a peer is given when the server's memory budget is spent.
-  private static let pauseForMemory = Duration.seconds(1)
+  static let pauseForMemory = Duration.seconds(1)
 
   let loop: EventLoop
   let routes: Routes
   let peer: Peer
+  let observers: Observers?
+  /// The record of the request that is being handled or ended; nil if nobody observes.
+  private(set) var record: ExchangeRecord?
   private let orphanPolicy: OrphanPolicy
   /// The handlers that run in tasks and whose requests have not ended.
   private var running = 0
@@ -27,8 +30,10 @@ package final class Responder {
   package var onIdle: (() -> Void)?
 
   package init(
-    routes: Routes, peer: Peer, orphans: OrphanPolicy = .cancelled, on loop: EventLoop
+    routes: Routes, peer: Peer, observers: Observers? = nil,
+    orphans: OrphanPolicy = .cancelled, on loop: EventLoop
   ) {
+    self.observers = observers
     self.loop = loop
     self.routes = routes
     self.peer = peer
@@ -37,6 +42,30 @@ package final class Responder {
 
   /// Handles a request that has arrived.
   package func handle(_ arrival: Arrival, on link: Link) {
+    guard let observers else { return accept(arrival, on: link) }
+    let isStream = link.hasStreams && !link.streamShape(of: arrival.serial).isEmpty
+    let record = ExchangeRecord(
+      arrival.type, arrival.serial, isStream: isStream, link.metadata, on: link, observers)
+    recording(record) { accept(arrival, on: link) }
+  }
+
+  /// Records what becomes of a request during a call.
+  private func recording(_ record: ExchangeRecord?, _ body: () -> Void) {
+    guard record != nil || self.record != nil else { return body() }
+    let outer = self.record
+    self.record = record
+    body()
+    self.record = outer
+  }
+
+  /// The core has refused a request before it got here.
+  package func refused(_ type: MessageType, _ serial: UInt32, _ code: ResponseCode, on link: Link) {
+    guard let observers else { return }
+    ExchangeRecord(type, serial, isStream: false, nil, on: link, observers)
+      .respond(code, isRefused: true, 0, on: link)
+  }
+
+  private func accept(_ arrival: Arrival, on link: Link) {
     let type = arrival.type
     guard let slot = routes.slot(of: type) else {
       refuse(arrival, on: link, .unknownType, "no handler for message type \(arrival.tag)")
@@ -90,7 +119,7 @@ package final class Responder {
   ) {
     loop.handlerBegins(request.type)
     do {
-      let body = try handler(request)
+      let body = try observed(request, on: link) { () throws in try handler(request) }
       loop.handlerPauses()
       answer(request, body, on: link)
     } catch {
@@ -99,17 +128,28 @@ package final class Responder {
     }
   }
 
+  /// Calls the synchronous handler of a request, in the scope that observers open.
+  private func observed(
+    _ request: InboundRequest, on link: Link, _ handler: () throws -> AnyBody
+  ) throws -> AnyBody {
+    guard let record, let observers else { return try handler() }
+    record.handedOver(request.serial, request.body.count, on: link)
+    return try observers.withScope(of: record, handler)
+  }
+
   func start(
     _ handler: @escaping @Sendable (InboundRequest) async throws -> AnyBody,
     _ placement: HandlerPlacement, _ request: InboundRequest, _ channel: ItemChannel? = nil,
     on link: Link
   ) {
-    let work = RunningHandler(handler, request, channel, for: self, on: link)
+    let work = RunningHandler(handler, request, channel, record, for: self, on: link)
     // Kept first, because an executor may run the task to its end at once.
     guard let byteCount = link.setHandler(work, of: request.id) else {
       channel?.close("the exchange has ended")
+      record?.end(.lost(link.endReason ?? .closedHere), .refused)
       return link.handlerReturned(from: request.id)
     }
+    record?.handedOver(request.serial, request.body.count, on: link)
     work.byteCount = byteCount
     running += 1
     work.setTimer()
@@ -172,13 +212,15 @@ package final class Responder {
 
   /// Ends a request whose handler runs in a task.
   private func end(
-    _ work: RunningHandler, cancelling: Bool = true, _ respond: () -> Void = {}
+    _ work: RunningHandler, cancelling: Bool = true, _ ending: ExchangeEnding? = nil,
+    _ respond: () -> Void = {}
   ) {
     guard !work.hasEnded else { return }
     running -= 1
     work.isEnding = true
     work.end(cancelling: cancelling)
-    respond()
+    recording(work.record, respond)
+    if let ending { work.record?.end(ending, .sent) }
     work.isEnding = false
     // Its handler has returned: its last items have waited, or the end has woken it.
     if let result = work.result {
@@ -189,119 +231,6 @@ package final class Responder {
   }
 }
 
-// MARK: - Responses
-
-extension Responder {
-  private func reject(
-    _ request: InboundRequest, _ error: any Error, ofStream stream: UInt64 = 0, on link: Link
-  ) {
-    switch error {
-    case let rejection as Rejection where rejection.code != .ok:
-      send(
-        request, on: link, rejection.code, rejection.body,
-        dialectCode: rejection.dialectCode, retryAfter: rejection.retryAfter)
-    case let error as UndecodableRequest:
-      refuse(request, error.reason, on: link)
-    case let error as BodyError:
-      send(request, on: link, .malformed, text("\(error)", on: link))
-    case let error as LongLinkError
-    where error.code == .deadlineExceeded && error.isOf(stream: stream):
-      send(request, on: link, .deadlinePassed, text(error.detail, on: link))
-    case let error as LongLinkError
-    where error.code == .decodingFailed && error.isOf(stream: stream):
-      link.count { $0.undecodable += 1 }
-      send(request, on: link, .malformed, text(error.detail, on: link))
-    case let error as LongLinkError where error.code == .overloaded && error.isOf(stream: stream):
-      link.count { $0.refusedForMemory += 1 }
-      send(
-        request, on: link, .overloaded, text(error.detail, on: link),
-        retryAfter: Responder.pauseForMemory)
-    case is CancellationError:
-      send(request, on: link, .cancelled, text("cancelled", on: link))
-    case is HandlerSkipped:
-      link.count { $0.handlersSkipped += 1 }
-      send(request, on: link, .cancelled, text("cancelled", on: link), isRefused: true)
-    default:
-      link.count { $0.handlersFailed += 1 }
-      // The error's text may contain data that the peer must not see, so it is only logged. It may
-      // also contain text from the peer, so it is escaped and cut.
-      link.log(
-        .error, "A handler failed",
-        metadata(request.type, request.serial, ["error": "\(PeerText("\(error)"))"]))
-      send(request, on: link, .failed, text("the handler failed", on: link))
-    }
-  }
-
-  /// Refuses a request whose body does not decode, or not within its memory. A client may retry the
-  /// latter if another time can differ.
-  private func refuse(_ request: InboundRequest, _ reason: BodyError, on link: Link) {
-    let code: ResponseCode
-    switch reason.code {
-    case .outOfMemory:
-      link.count { $0.refusedForMemory += 1 }
-      code = .overloaded
-    case .tooLarge:
-      link.count { $0.undecodable += 1 }
-      code = .tooLarge
-    default:
-      link.count { $0.undecodable += 1 }
-      code = .malformed
-    }
-    // `isRefused` tells the peer that the handler was not called.
-    send(
-      request, on: link, code, text("\(reason)", on: link), isRefused: true,
-      retryAfter: code == .overloaded ? Responder.pauseForMemory : nil)
-  }
-
-  func send(
-    _ request: InboundRequest, on link: Link, _ code: ResponseCode, _ body: [UInt8],
-    isRefused: Bool = false,
-    dialectCode: UInt32? = nil, retryAfter: Duration? = nil
-  ) {
-    send(
-      request.id, on: link, code, body, isRefused: isRefused, dialectCode: dialectCode,
-      retryAfter: retryAfter)
-  }
-
-  /// Sends a response with a code, unless the request has ended.
-  func send(
-    _ id: InboundID, on link: Link, _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false,
-    isInterrupting: Bool = false, dialectCode: UInt32? = nil, retryAfter: Duration? = nil
-  ) {
-    var metadata: MetadataBlock?
-    if isInterrupting || retryAfter != nil, link.features.contains(.metadata) {
-      metadata = try? Metadata(
-        retryAfter: retryAfter?.wireMilliseconds ?? 0, interrupted: isInterrupting
-      ).encodedBlock()
-    }
-    var room = link.maxBody
-    if let block = metadata {
-      room -= 2 + block.count
-      if room < 0 { (metadata, room) = (nil, link.maxBody) }
-    }
-    var body = body.count > room ? Array(body.prefix(room)) : body
-    // Checked after it was cut, because a cut body may end with part of a delimiter.
-    if (try? link.validate(body)) == nil { body = [] }
-    link.respond(
-      id, code: code, isRefused: isRefused, isInterrupting: isInterrupting, ownCode: dialectCode,
-      metadata: metadata, body)
-  }
-
-  /// The framework's text for the peer; empty in a dialect, which has no field for it.
-  func text(_ text: String, on link: Link) -> [UInt8] {
-    link.isNative ? Array(text.utf8) : []
-  }
-
-  func refuse(
-    _ arrival: Arrival, on link: Link, _ code: ResponseCode, _ detail: String,
-    retryAfter: Duration? = nil
-  ) {
-    send(
-      link.id(of: arrival), on: link, code, text(detail, on: link), isRefused: true,
-      retryAfter: retryAfter)
-  }
-}
-
 // MARK: - Endings that the handler does not make
 
 extension Responder {
@@ -309,21 +238,27 @@ extension Responder {
   package func cancel(_ request: InboundID, on link: Link) {
     guard let work = link.handler(ofOutlived: request), !work.hasEnded else { return }
     link.count { $0.handlersCancelled += 1 }
-    end(work)
+    end(work, .cancelled)
   }
 
   /// Handles the end of a link: cancels the tasks of its handlers, unless the policy lets them go
   /// on, which it does not where this side ends the link.
-  package func abandon(_ link: Link, _ reason: CloseReason) {
+  ///
+  /// Returns how many had not ended.
+  @discardableResult
+  package func abandon(_ link: Link, _ reason: CloseReason) -> Int {
     let isOwnEnd = reason == .closedHere || reason == .memoryLimit
+    var count = 0
     for work in link.outlivedHandlers where !work.hasEnded {
+      count += 1
       if !isOwnEnd, work.result == nil, orphans.takes(work.byteCount, orphanPolicy) {
         work.orphaned(for: orphanPolicy.time)
       } else {
         link.count { $0.handlersAbandoned += 1 }
-        end(work)
+        end(work, .lost(reason))
       }
     }
+    return count
   }
 
   /// The deadline of a request has passed, or the time of a handler without a link.
@@ -338,7 +273,7 @@ extension Responder {
     orphans.left(work.byteCount)
     work.isOrphan = false
     if cancelling { work.link.count { $0.handlersAbandoned += 1 } }
-    end(work, cancelling: cancelling)
+    end(work, cancelling: cancelling, .lost(work.link.endReason ?? .closedHere))
   }
 
   /// Responds in the handler's place, and cancels its task. The response waits for no room, because

@@ -17,6 +17,8 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
   private let loop: EventLoop
   /// This side of its stream, if it carries items.
   let channel: ItemChannel?
+  /// Nil if nobody observes.
+  let record: ExchangeRecord?
   /// Nil before the task is made, and once the request has ended.
   var task: Task<Void, any Error>?
   private var timer: LoopTimer?
@@ -31,8 +33,10 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
 
   init(
     _ handler: @escaping @Sendable (InboundRequest) async throws -> AnyBody,
-    _ request: InboundRequest, _ channel: ItemChannel?, for responder: Responder, on link: Link
+    _ request: InboundRequest, _ channel: ItemChannel?, _ record: ExchangeRecord?,
+    for responder: Responder, on link: Link
   ) {
+    self.record = record
     self.handler = handler
     self.request = request
     self.channel = channel
@@ -84,7 +88,12 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
     do {
       // A request that ended before its task ran: skip the handler.
       if Task.isCancelled { throw HandlerSkipped() }
-      result = .success(try await handler(request))
+      if let record, let observers = responder.observers {
+        result = .success(
+          try await observers.withScope(of: record) { try await handler(request) })
+      } else {
+        result = .success(try await handler(request))
+      }
     } catch {
       result = .failure(error)
     }

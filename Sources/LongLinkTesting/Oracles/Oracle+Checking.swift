@@ -117,6 +117,9 @@ extension Oracle {
         found(.nothingLeft, "\(watched.name) has \(counters.requestsOpen) requests open")
       }
       check(counters.requests, of: watched.name)
+      check(
+        watched.client.configuration.observers, counters.requests, counters.connections,
+        of: watched.name)
       checkRules(watched.violations, foundBy: watched.name)
       sent += counters.connections.requestsSent
       received += counters.connections.requestsReceived
@@ -136,6 +139,9 @@ extension Oracle {
         found(.nothingLeft, "\(watched.name) counts \(counters.bytesHeld) bytes as held")
       }
       check(counters.requests, of: watched.name)
+      check(
+        watched.server.configuration.observers, counters.requests, counters.connections,
+        of: watched.name)
       checkRules(Array(counters.violations.keys), foundBy: watched.name)
       sent += counters.connections.requestsSent
       received += counters.connections.requestsReceived

@@ -32,6 +32,9 @@ extension ScenarioStage {
     if let dead = server.deadAddress { simulation.network.setConnects(.ignored, to: dead) }
   }
 
+  /// What watches the records of one client or server; nil in every other world, which makes none.
+  private var observers: Observers? { scenario.seed % 2 == 0 ? Observers([RecordWatch()]) : nil }
+
   private func start(
     _ plan: ScenarioPlan.Server, _ index: Int, _ run: SimulatedProcess.Run
   ) async throws {
@@ -43,6 +46,7 @@ extension ScenarioStage {
     configuration.drainSpread = plan.drainSpread
     configuration.streamWindows = self.plan.serverWindows[index]
     configuration.name = plan.name
+    configuration.observers = observers
     configuration.security = try ScenarioCertificates(stage: self).security(ofServer: index)
     if scenario.profile.hasCredentials {
       configuration.authenticate = { [self, loop = run.loop] request in
@@ -106,6 +110,7 @@ extension ScenarioStage {
       configuration.offline = client.offline
       configuration.streamWindows = plan.clientWindows[index]
       configuration.name = name
+      configuration.observers = observers
       configuration.security = try security.map { oracle.watching(try $0.client()) }
       if scenario.profile.hasCredentials {
         configuration.credential = { [self] in

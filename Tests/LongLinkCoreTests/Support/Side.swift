@@ -256,6 +256,7 @@ final class Side {
     case .stream(.stuck, let serial): hearStuck(serial)
     case .stream(.overLimit, let serial): hearOverLimit(serial)
     case .observed(.damaged(let violation)): events.append(.damaged(violation))
+    case .observed(.refused): break  // The response itself is an event of the other side.
     case .life(.peerLeaving(let goaway)): events.append(.leaving(goaway))
     case .life(.abandon(let reason)):
       outlived += running.values

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LongLinkCore
+package import LongLinkTransport
+internal import Synchronization
+
+/// How an exchange ended.
+package enum ExchangeEnding: Equatable, Sendable {
+  /// The handler's response: its code is 200, or that of its rejection.
+  case answered(ResponseCode)
+  /// The handler certainly did not run; the code says why.
+  case refused(ResponseCode)
+  /// The framework responded in the place of a handler that may still run, with this code.
+  case interrupted(ResponseCode)
+  /// The caller gave the request up.
+  case cancelled
+  /// The deadline passed at the caller, before a response came.
+  case expired
+  /// The link ended, for this reason.
+  case lost(CloseReason)
+  /// This side could not send the request, or not use the response.
+  case failed(LongLinkError.Code)
+}
+
+/// What one side knows of one request and its response.
+///
+/// Only a client or server with observers makes records. The loop changes a record, and observers
+/// read it in the calls that get it; what is constant, and the attachments, can be read anywhere.
+package final class ExchangeRecord: @unchecked Sendable {
+  /// Which side made the request.
+  package enum Direction: Hashable, Sendable {
+    /// This side, which waits for the response.
+    case outbound
+    /// The peer, for which a handler of this side runs.
+    case inbound
+  }
+
+  package let direction: Direction
+  package let type: MessageType
+  /// Whether the request carries items.
+  package let isStream: Bool
+  /// When the request was made, or arrived.
+  package let began: LinkInstant
+  private let loop: EventLoop
+  private let observers: Observers
+  private let attachments = Mutex<[ObjectIdentifier: any Sendable]>([:])
+  /// The metadata of a request of this side, with what the observers have added.
+  private(set) var metadata: [String: String] = [:]
+
+  /// The serial on the wire; 0 before the first attempt.
+  package private(set) var serial: UInt32 = 0
+  /// The link that has carried it last; nil if none has.
+  package private(set) var link: LinkRecord?
+  /// When a link took the request's last attempt, or the handler got the request; nil if neither
+  /// has.
+  package private(set) var handedOver: LinkInstant?
+  /// How often a link has taken the request. 1 for a request of the peer.
+  package private(set) var attempts = 0
+  /// The bytes of the request's body, without metadata and items.
+  package private(set) var requestBytes = 0
+  /// The bytes of the response's body, without items; 0 if there was none.
+  package private(set) var responseBytes = 0
+  /// When the exchange ended; nil while it goes on.
+  package private(set) var ended: LinkInstant?
+  /// How it ended; nil while it goes on.
+  package private(set) var ending: ExchangeEnding?
+  /// What may have happened to the request, over all attempts. Meaningful once it has ended.
+  package private(set) var delivery = Delivery.notSent
+  /// The error that the caller gets; nil for a success, and for a request of the peer.
+  package private(set) var error: LongLinkError?
+
+  private init(
+    _ direction: Direction, _ type: MessageType, isStream: Bool, on loop: EventLoop,
+    _ observers: Observers
+  ) {
+    self.direction = direction
+    self.type = type
+    self.isStream = isStream
+    self.loop = loop
+    self.observers = observers
+    // Not the time of the loop's turn, which a request of another thread may have missed.
+    began = loop.driver.now
+  }
+
+  /// A link has taken the request, or its handler gets it, with a body of `count` bytes.
+  func handedOver(_ serial: UInt32, _ count: Int, on link: Link) {
+    self.serial = serial
+    self.link = link.record
+    requestBytes = count
+    handedOver = loop.driver.now
+    attempts += 1
+    for observer in observers.all { observer.handedOver(self) }
+  }
+
+  /// Ends the record, once.
+  func end(_ ending: ExchangeEnding, _ delivery: Delivery, bytes: Int = 0) {
+    guard ended == nil else { return }
+    ended = loop.driver.now
+    self.ending = ending
+    self.delivery = delivery
+    responseBytes = bytes
+    for observer in observers.all { observer.ended(self) }
+  }
+
+  /// Keeps a value of an observer, in place of an earlier one of its type; on any thread.
+  package func attach<Value: Sendable>(_ value: Value) {
+    attachments.withLock { $0[ObjectIdentifier(Value.self)] = value }
+  }
+
+  /// The value of a type that an observer has attached; on any thread.
+  package func attachment<Value: Sendable>(of type: Value.Type) -> Value? {
+    attachments.withLock { $0[ObjectIdentifier(type)] as? Value }
+  }
+}
+
+// MARK: - Requests of this side
+
+extension RequestPort {
+  /// Begins the record of a request, where it is made; nil if nobody observes.
+  func record(
+    _ type: MessageType, isStream: Bool = false, _ options: borrowing RequestOptions
+  ) -> ExchangeRecord? {
+    guard let observers else { return nil }
+    return ExchangeRecord(type, isStream: isStream, options, on: loop, observers)
+  }
+}
+
+extension ExchangeRecord {
+  convenience init(
+    _ type: MessageType, isStream: Bool, _ options: borrowing RequestOptions, on loop: EventLoop,
+    _ observers: Observers
+  ) {
+    self.init(.outbound, type, isStream: isStream, on: loop, observers)
+    metadata = options.metadata
+    for observer in observers.all { observer.begins(self, metadata: &metadata) }
+  }
+
+  /// The request has ended with what its caller gets.
+  func end(_ outcome: Outcome) {
+    switch outcome {
+    case .success(let body):
+      end(.answered(.ok), .answered, bytes: body.count)
+    case .failure(let error):
+      self.error = error
+      end(ExchangeEnding(error), error.delivery, bytes: error.body.count)
+    }
+  }
+}
+
+extension ExchangeEnding {
+  fileprivate init(_ error: LongLinkError) {
+    switch error.code {
+    case .rejected:
+      let code = error.response ?? .failed
+      self =
+        switch error.delivery {
+        case .refused: .refused(code)
+        case .answered: .answered(code)
+        case .sent, .notSent: .interrupted(code)
+        }
+    case .cancelled: self = .cancelled
+    case .deadlineExceeded: self = .expired
+    default: self = error.closeReason.map { .lost($0) } ?? .failed(error.code)
+    }
+  }
+}
+
+// MARK: - Requests of the peer
+
+extension ExchangeRecord {
+  /// Begins the record of a request of the peer that has arrived.
+  convenience init(
+    _ type: MessageType, _ serial: UInt32, isStream: Bool, _ metadata: ReceivedMetadata?,
+    on link: Link, _ observers: Observers
+  ) {
+    self.init(.inbound, type, isStream: isStream, on: link.loop, observers)
+    self.serial = serial
+    self.link = link.record
+    let entries = metadata?.entries ?? [:]
+    for observer in observers.all { observer.arrived(self, metadata: entries) }
+  }
+
+  /// The responder has made a response with a code and a body of `count` bytes.
+  func respond(
+    _ code: ResponseCode, isRefused: Bool = false, isInterrupting: Bool = false, _ count: Int,
+    on link: Link
+  ) {
+    if !link.isLive {
+      end(.lost(link.endReason ?? .closedHere), .sent)
+    } else if isRefused {
+      end(.refused(code), .refused, bytes: count)
+    } else if isInterrupting {
+      end(.interrupted(code), .sent, bytes: count)
+    } else {
+      end(.answered(code), .answered, bytes: count)
+    }
+  }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LongLinkCore
+package import LongLinkTransport
+
+/// What one side knows of one link.
+///
+/// The loop changes it, and observers read it in the calls that get it.
+package final class LinkRecord {
+  /// The link's number: unique among the links of its client, or among the last 2³² of its server.
+  package let number: UInt32
+  package let role: Role
+  /// What a short link's way is called; nil for a long link, and on a server.
+  package let way: String?
+  /// Whether it is a short link, which carries one exchange.
+  package let isShort: Bool
+  package let began: LinkInstant
+  private let observers: Observers
+  /// The peer's address, if known.
+  package private(set) var peer: SocketAddress?
+  /// When the handshake was complete; nil before, and if it never was.
+  package private(set) var opened: LinkInstant?
+  /// Who the peer is, once it is open; nil on a client, and on a server that authenticates nobody.
+  package var principal: Principal?
+  /// How the connection is secured, once it is open; nil if it is plain.
+  package private(set) var security: ConnectionSecurity?
+  /// The requests of this side that the link carried when it began to end, and the requests of the
+  /// peer whose handlers ran in tasks.
+  package private(set) var underWay = (outbound: 0, inbound: 0)
+  package private(set) var ended: LinkInstant?
+  /// Why it ended; nil while it has not.
+  package private(set) var reason: CloseReason?
+  /// Why it ended, for people; empty while it has not. Text of the peer in it is escaped.
+  package private(set) var detail = ""
+  /// What it has counted; meaningful once it has ended.
+  package private(set) var counters = ConnectionCounters()
+
+  /// Begins the record of a link.
+  init(_ link: Link, _ observers: Observers) {
+    number = link.id
+    role = link.role
+    way = link.way
+    isShort = link.isShort
+    peer = link.peer
+    began = link.loop.driver.now
+    self.observers = observers
+    for observer in observers.all { observer.began(self) }
+  }
+
+  func open(_ link: Link) {
+    opened = link.loop.driver.now
+    peer = link.peer
+    security = link.security
+    for observer in observers.all { observer.opened(self) }
+  }
+
+  /// The link begins to end.
+  func abandon(outbound: Int, inbound: Int) {
+    underWay = (outbound, inbound)
+  }
+
+  func end(_ link: Link, _ reason: CloseReason) {
+    ended = link.loop.driver.now
+    peer = link.peer
+    self.reason = reason
+    detail = link.detail(of: reason)
+    counters = link.counters
+    for observer in observers.all { observer.ended(self) }
+  }
+}
