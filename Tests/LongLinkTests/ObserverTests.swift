@@ -11,138 +11,6 @@ import Testing
 
 /// What observers hear of requests and links.
 struct ObserverTests {
-  /// What an ended exchange was, without its times.
-  private struct Exchange: Equatable, Sendable {
-    var type: MessageType
-    var ending: ExchangeEnding?
-    var delivery: Delivery
-    var attempts = 1
-    var sent = 0
-    var got = 0
-  }
-
-  private struct Ended: Sendable {
-    let number: UInt32
-    let isShort: Bool
-    let wasOpened: Bool
-    let reason: CloseReason?
-    let underWay: [Int]
-    let principal: String?
-  }
-
-  /// Keeps what it hears, and checks the order of the calls about each record.
-  private final class Watcher: Observer {
-    @TaskLocal static var context = "none"
-
-    private struct State {
-      var open: [ObjectIdentifier: String] = [:]
-      var ended: [ExchangeRecord.Direction: [Exchange]] = [:]
-      var links: [Ended] = []
-      var openLinks: Set<ObjectIdentifier> = []
-      var faults: [String] = []
-    }
-
-    let name: String
-    private let state = Mutex(State())
-
-    init(_ name: String) {
-      self.name = name
-    }
-
-    var ended: [Exchange] { state.withLock { $0.ended[.outbound] ?? [] } }
-    var handled: [Exchange] { state.withLock { $0.ended[.inbound] ?? [] } }
-    var links: [Ended] { state.withLock { $0.links } }
-    var openCount: Int { state.withLock { $0.open.count + $0.openLinks.count } }
-    var faults: [String] { state.withLock { $0.faults } }
-
-    private func began(_ exchange: ExchangeRecord) {
-      state.withLock { state in
-        if state.open.updateValue("began", forKey: ObjectIdentifier(exchange)) != nil {
-          state.faults.append("began twice")
-        }
-      }
-    }
-
-    func begins(_ exchange: ExchangeRecord, metadata: inout [String: String]) {
-      began(exchange)
-      exchange.attach(Watcher.context)
-      metadata["context"] = Watcher.context
-    }
-
-    func arrived(_ exchange: ExchangeRecord, metadata: [String: String]) {
-      began(exchange)
-      exchange.attach(metadata["context"] ?? "nothing")
-    }
-
-    func handedOver(_ exchange: ExchangeRecord) {
-      state.withLock { state in
-        if state.open.updateValue("handed over", forKey: ObjectIdentifier(exchange)) == nil {
-          state.faults.append("handed over outside of its exchange")
-        }
-      }
-    }
-
-    func ended(_ exchange: ExchangeRecord) {
-      state.withLock { state in
-        let last = state.open.removeValue(forKey: ObjectIdentifier(exchange))
-        if last == nil { state.faults.append("ended outside of its exchange") }
-        if (last == "handed over") != (exchange.handedOver != nil) {
-          state.faults.append("handed over unheard")
-        }
-        let times = [exchange.began, exchange.handedOver, exchange.ended].compactMap { $0 }
-        if times != times.sorted() { state.faults.append("times out of order") }
-        if exchange.attempts > 0, exchange.link == nil || exchange.serial == 0 {
-          state.faults.append("no link")
-        }
-        state.ended[exchange.direction, default: []].append(
-          Exchange(
-            type: exchange.type, ending: exchange.ending, delivery: exchange.delivery,
-            attempts: exchange.attempts, sent: exchange.requestBytes, got: exchange.responseBytes))
-      }
-    }
-
-    func withScope(
-      of exchange: ExchangeRecord, _ handler: () throws -> AnyBody
-    ) throws -> AnyBody {
-      try Watcher.$context.withValue(context(of: exchange)) { try handler() }
-    }
-
-    func withScope(
-      of exchange: ExchangeRecord, _ handler: () async throws -> AnyBody
-    ) async throws -> AnyBody {
-      try await Watcher.$context.withValue(context(of: exchange)) { try await handler() }
-    }
-
-    private func context(of exchange: ExchangeRecord) -> String {
-      "\(exchange.attachment(of: String.self) ?? "none") by \(name)"
-    }
-
-    func began(_ link: LinkRecord) {
-      state.withLock { _ = $0.openLinks.insert(ObjectIdentifier(link)) }
-    }
-
-    func opened(_ link: LinkRecord) {
-      state.withLock { state in
-        if link.opened == nil || !state.openLinks.contains(ObjectIdentifier(link)) {
-          state.faults.append("opened outside of its link")
-        }
-      }
-    }
-
-    func ended(_ link: LinkRecord) {
-      state.withLock { state in
-        if state.openLinks.remove(ObjectIdentifier(link)) == nil {
-          state.faults.append("ended outside of its link")
-        }
-        state.links.append(
-          Ended(
-            number: link.number, isShort: link.isShort, wasOpened: link.opened != nil,
-            reason: link.reason, underWay: [link.underWay.outbound, link.underWay.inbound],
-            principal: link.principal?.name))
-      }
-    }
-  }
-
   /// Runs a client and a server that are observed; in the end, all that began must have ended.
   private func observe(
     configure: @escaping @Sendable (inout ServerConfiguration) -> Void = { _ in },
@@ -184,10 +52,10 @@ struct ObserverTests {
       await gate.wait()
       for try await _ in client.stream(11, []) {}
       let expected = [
-        Exchange(type: .echo, ending: .answered(.ok), delivery: .answered, sent: 3, got: 3),
-        Exchange(type: 10, ending: .answered(.ok), delivery: .answered, sent: 1, got: 1),
-        Exchange(type: 10, ending: .answered(.ok), delivery: .answered, sent: 2, got: 2),
-        Exchange(type: 11, ending: .answered(.ok), delivery: .answered, got: 1),
+        Watcher.Exchange(type: .echo, ending: .answered(.ok), delivery: .answered, sent: 3, got: 3),
+        Watcher.Exchange(type: 10, ending: .answered(.ok), delivery: .answered, sent: 1, got: 1),
+        Watcher.Exchange(type: 10, ending: .answered(.ok), delivery: .answered, sent: 2, got: 2),
+        Watcher.Exchange(type: 11, ending: .answered(.ok), delivery: .answered, got: 1),
       ]
       #expect(mine.ended == expected)
       #expect(others.handled == expected)
@@ -204,9 +72,9 @@ struct ObserverTests {
       _ = try await failure { try await client.request(10, []) }
       _ = try await failure { try await client.request(99, []) }
       let expected = [
-        Exchange(type: .fail, ending: .answered(1_234), delivery: .answered, got: 3),
-        Exchange(type: 10, ending: .refused(.forbidden), delivery: .refused),
-        Exchange(type: 99, ending: .refused(.unknownType), delivery: .refused),
+        Watcher.Exchange(type: .fail, ending: .answered(1_234), delivery: .answered, got: 3),
+        Watcher.Exchange(type: 10, ending: .refused(.forbidden), delivery: .refused),
+        Watcher.Exchange(type: 99, ending: .refused(.unknownType), delivery: .refused),
       ]
       #expect(others.handled.map(\.ending) == expected.map(\.ending))
       #expect(others.handled.map(\.attempts) == [1, 0, 0])
@@ -306,6 +174,61 @@ struct ObserverTests {
       #expect(mine.ended.map(\.ending) == [.answered(.ok)])
       #expect(others.handled.count == 2)
       #expect(others.links.first?.isShort == false)
+    }
+  }
+
+  @Test func `a retry that is refused is recorded as refused, though it may have run`()
+    async throws
+  {
+    let calls = Tally<Int>()
+    try await observe(routes: {
+      $0.route(10, requires: .custom { _ in calls.count == 0 }) { request async throws in
+        calls.add(1)
+        request.peer.close()
+        try await request.clock.sleep(for: .seconds(1_000))
+        return request.body
+      }
+    }) { stage, _, client, mine, others in
+      let options = RequestOptions(retry: .idempotent)
+      let error = try await failure { try await client.request(10, [7], options: options) }
+      #expect(error.delivery == .sent)
+      #expect(mine.ended.map(\.ending) == [.refused(.forbidden)])
+      #expect(mine.ended.map(\.delivery) == [.sent])
+      #expect(others.handled.map(\.delivery) == [.sent, .refused])
+    }
+  }
+
+  @Test func `a response that finds its connection ended is recorded as lost`() async throws {
+    try await observe {
+      ($0.waterMarks.high, $0.maxUnreadOutput) = (1 << 24, 1 << 24)
+    } routes: {
+      $0.route(10) { request in
+        // The response finds more unread than the limit allows.
+        while (try? request.peer.pushNow(7, [UInt8](repeating: 0, count: 60_000))) != nil {}
+        return [1]
+      }
+    } _: { stage, _, client, mine, others in
+      let options = RequestOptions(retry: .never)
+      _ = try await failure { try await client.request(10, [], options: options) }
+      try await stage.until { others.links.count == 1 }
+      #expect(others.links.map(\.reason) == [.unreadOutput])
+      #expect(others.handled.map(\.ending) == [.lost(.unreadOutput)])
+    }
+  }
+
+  @Test func `a request that waits in vain after a connection was lost was not lost with it`()
+    async throws
+  {
+    try await observe { stage, server, client, mine, others in
+      _ = try await client.request(.echo, [])
+      await server.shutDown(within: .zero)
+      try await stage.until { mine.links.count > 0 }
+      let options = RequestOptions(offline: .failUnlessConnecting)
+      try await stage.until {
+        (try? await client.request(.echo, [], options: options)) == nil
+          && mine.ended.last?.ending == .failed(.notConnected)
+      }
+      #expect(mine.ended.last?.attempts == 0)
     }
   }
 

@@ -117,8 +117,8 @@ extension Connection {
 extension Connection {
   /// Responds to a request of the peer, the handler of which has returned.
   ///
-  /// Returns false if no response is owed any more, because the request was cancelled or the
-  /// connection has ended.
+  /// Returns false if none is sent: the request was cancelled, the connection has ended, or the
+  /// dialect cannot express the response.
   @discardableResult
   package mutating func respond<Body: BodyEncodable>(
     _ id: InboundID, code: ResponseCode, count: Int, _ body: Body
@@ -180,7 +180,7 @@ extension Connection {
         inbound.conclude(at: slot, with: ending)
         framing.answered(serial)
         counters.droppedResponses += 1
-        return true
+        return false
       }
     }
     if !streams.isEmpty {

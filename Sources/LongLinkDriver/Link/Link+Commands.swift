@@ -133,25 +133,31 @@ extension Link {
   }
 
   /// Sends the response of a handler that has returned, unless the request has ended.
-  @inline(__always)
+  ///
+  /// Returns whether a response is sent.
+  @inline(__always) @discardableResult
   func respond<Body: BodyEncodable>(
     _ id: InboundID, count: Int, _ body: Body
-  ) throws(BodyError) {
-    if try !core.respond(id, code: .ok, count: count, body) { reportMemory() }
+  ) throws(BodyError) -> Bool {
+    let isSent = try core.respond(id, code: .ok, count: count, body)
+    if !isSent { reportMemory() }
     settle()
+    return isSent
   }
 
   /// Sends a response with a code and bytes in the same way; one that is interrupting is sent in
   /// place of the handler, which still runs.
+  @discardableResult
   func respond(
     _ id: InboundID, code: ResponseCode, isRefused: Bool = false, isInterrupting: Bool = false,
     ownCode: UInt32? = nil, metadata: MetadataBlock? = nil, _ body: [UInt8]
-  ) {
-    let isOwed = core.respond(
+  ) -> Bool {
+    let isSent = core.respond(
       id, code: code, isRefused: isRefused, isInterrupting: isInterrupting, ownCode: ownCode,
       metadata: metadata, body)
-    if !isOwed { reportMemory() }
+    if !isSent { reportMemory() }
     settle()
+    return isSent
   }
 
   /// Reports that a handler has returned whose request had ended.

@@ -18,14 +18,14 @@ package enum ExchangeEnding: Equatable, Sendable {
   case expired
   /// The link ended, for this reason.
   case lost(CloseReason)
-  /// This side could not send the request, or not use the response.
+  /// This side could not send the request, or the response.
   case failed(LongLinkError.Code)
 }
 
 /// What one side knows of one request and its response.
 ///
-/// Only a client or server with observers makes records. The loop changes a record, and observers
-/// read it in the calls that get it; what is constant, and the attachments, can be read anywhere.
+/// Only a client or server with observers makes records. The loop changes a record: `begins` and
+/// `withScope`, which are called elsewhere, may use its constants and attachments alone.
 package final class ExchangeRecord: @unchecked Sendable {
   /// Which side made the request.
   package enum Direction: Hashable, Sendable {
@@ -37,7 +37,7 @@ package final class ExchangeRecord: @unchecked Sendable {
 
   package let direction: Direction
   package let type: MessageType
-  /// Whether the request carries items.
+  /// Whether the request carries items; false for one that was refused before it arrived.
   package let isStream: Bool
   /// When the request was made, or arrived.
   package let began: LinkInstant
@@ -51,12 +51,13 @@ package final class ExchangeRecord: @unchecked Sendable {
   package private(set) var serial: UInt32 = 0
   /// The link that has carried it last; nil if none has.
   package private(set) var link: LinkRecord?
-  /// When a link took the request's last attempt, or the handler got the request; nil if neither
-  /// has.
+  /// When a link took the request's last attempt, or the handler was about to get the request; nil
+  /// if neither happened.
   package private(set) var handedOver: LinkInstant?
   /// How often a link has taken the request. 1 for a request of the peer.
   package private(set) var attempts = 0
-  /// The bytes of the request's body, without metadata and items.
+  /// The bytes of the request's body, without metadata and items; 0 before its first attempt, and
+  /// for one that was refused before it arrived.
   package private(set) var requestBytes = 0
   /// The bytes of the response's body, without items; 0 if there was none.
   package private(set) var responseBytes = 0
@@ -142,25 +143,32 @@ extension ExchangeRecord {
       end(.answered(.ok), .answered, bytes: body.count)
     case .failure(let error):
       self.error = error
-      end(ExchangeEnding(error), error.delivery, bytes: error.body.count)
+      let ending =
+        attempts > 0 ? error.closeReason.map { ExchangeEnding.lost($0) } : nil
+      end(ExchangeEnding(error) ?? ending ?? .failed(error.code), error.delivery)
     }
+  }
+
+  /// The request has ended with a response that is no success. The error's delivery is that of all
+  /// attempts.
+  func end(_ error: LongLinkError, isRefused: Bool, isInterrupted: Bool) {
+    self.error = error
+    let code = error.response ?? .deadlinePassed
+    end(
+      isRefused ? .refused(code) : isInterrupted ? .interrupted(code) : .answered(code),
+      error.delivery, bytes: error.body.count)
   }
 }
 
 extension ExchangeEnding {
-  fileprivate init(_ error: LongLinkError) {
+  /// How a request that got no response ended by its error alone; nil if that depends on attempts.
+  fileprivate init?(_ error: LongLinkError) {
     switch error.code {
-    case .rejected:
-      let code = error.response ?? .failed
-      self =
-        switch error.delivery {
-        case .refused: .refused(code)
-        case .answered: .answered(code)
-        case .sent, .notSent: .interrupted(code)
-        }
+    // The server has left without accepting it.
+    case .rejected: self = .refused(error.response ?? .draining)
     case .cancelled: self = .cancelled
     case .deadlineExceeded: self = .expired
-    default: self = error.closeReason.map { .lost($0) } ?? .failed(error.code)
+    default: return nil
     }
   }
 }
@@ -170,29 +178,35 @@ extension ExchangeEnding {
 extension ExchangeRecord {
   /// Begins the record of a request of the peer that has arrived.
   convenience init(
-    _ type: MessageType, _ serial: UInt32, isStream: Bool, _ metadata: ReceivedMetadata?,
-    on link: Link, _ observers: Observers
+    _ type: MessageType, _ serial: UInt32, _ count: Int, isStream: Bool,
+    _ metadata: ReceivedMetadata?, on link: Link, _ observers: Observers
   ) {
     self.init(.inbound, type, isStream: isStream, on: link.loop, observers)
     self.serial = serial
     self.link = link.record
+    requestBytes = count
     let entries = metadata?.entries ?? [:]
     for observer in observers.all { observer.arrived(self, metadata: entries) }
   }
 
-  /// The responder has made a response with a code and a body of `count` bytes.
+  /// The responder has made a response with a code and a body of `count` bytes, which the link
+  /// sends unless the exchange has ended.
   func respond(
     _ code: ResponseCode, isRefused: Bool = false, isInterrupting: Bool = false, _ count: Int,
-    on link: Link
+    isSent: Bool, on link: Link
   ) {
-    if !link.isLive {
-      end(.lost(link.endReason ?? .closedHere), .sent)
+    let delivery: Delivery = isRefused ? .refused : isSent && !isInterrupting ? .answered : .sent
+    if !isSent {
+      let isInexpressible = !link.isNative && link.isLive
+      end(
+        link.endReason.map { .lost($0) } ?? (isInexpressible ? .failed(.unsupported) : .cancelled),
+        delivery)
     } else if isRefused {
-      end(.refused(code), .refused, bytes: count)
+      end(.refused(code), delivery, bytes: count)
     } else if isInterrupting {
-      end(.interrupted(code), .sent, bytes: count)
+      end(.interrupted(code), delivery, bytes: count)
     } else {
-      end(.answered(code), .answered, bytes: count)
+      end(.answered(code), delivery, bytes: count)
     }
   }
 }

@@ -11,8 +11,8 @@ package import LongLinkCore
 package protocol Observer: Sendable {
   /// This side makes a request. The call is made in the task, or on the thread, of the caller.
   ///
-  /// The peer's handler gets the entries that this adds to `metadata`. They are dropped where a
-  /// dialect has no place for them, or if the metadata would be too large.
+  /// The peer's handler gets the entries that this adds to `metadata`, or changes. Changes are
+  /// dropped where a dialect has no place for them, or if the metadata would be too large.
   func begins(_ exchange: ExchangeRecord, metadata: inout [String: String])
   /// A request of the peer has arrived, with this metadata.
   func arrived(_ exchange: ExchangeRecord, metadata: [String: String])

@@ -198,7 +198,7 @@ private func answer(
 ) async -> Outcome {
   if unsafe watch._withUnsafeGuaranteedRef({ $0.isCancelled }) {
     let outcome = Outcome.failure(LongLinkError(.cancelled, doing: .request(type)))
-    record?.end(outcome)
+    if let record { port.loop.execute { record.end(outcome) } }
     return outcome
   }
   return await suspend { waiter in

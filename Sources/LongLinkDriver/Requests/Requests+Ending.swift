@@ -20,22 +20,22 @@ extension Requests {
     }
     if arrival.isSuccess {
       let request = table.succeeded(arrival.serial, at: slot)
+      let (completion, record) = (request.completion, request.record)
       counters.succeeded += 1
       retryTokens.succeeded()
-      complete(request, .success(link.takeBody(of: arrival)))
+      let outcome = Outcome.success(link.takeBody(of: arrival))
+      record?.end(outcome)
+      complete(completion, outcome)
     } else {
       let entry = table.answered(arrival.serial, at: slot, isRefused: isRefused)
       let error = rejection(arrival, link.takeBody(of: arrival), entry, link).noting(objection)
       counters.count(error)
-      complete(entry.payload, .failure(error))
+      entry.payload.record?.end(
+        error, isRefused: isRefused, isInterrupted: link.metadata?.interrupted == true)
+      complete(entry.payload.completion, .failure(error))
     }
     wentOff(link)
     if table.count == 0 { onIdle?() }
-  }
-
-  private func complete(_ request: borrowing PendingRequest, _ outcome: Outcome) {
-    request.record?.end(outcome)
-    complete(request.completion, outcome)
   }
 
   @inline(__always)

@@ -39,9 +39,8 @@ extension Responder {
     let size = try body.encodedByteCount
     guard link.accepts(bodyOf: size) else { return refuse(size, request, on: link) }
     if !link.isNative { try link.validate(body) }
-    let isLive = record != nil && link.isLive
-    try link.respond(request.id, count: size, body)
-    if isLive { record?.end(.answered(.ok), .answered, bytes: size) }
+    let isSent = try link.respond(request.id, count: size, body)
+    record?.respond(.ok, size, isSent: isSent, on: link)
   }
 
   /// Fails a request whose response is larger than the peer accepts.
@@ -148,11 +147,12 @@ extension Responder {
     var body = body.count > room ? Array(body.prefix(room)) : body
     // Checked after it was cut, because a cut body may end with part of a delimiter.
     if (try? link.validate(body)) == nil { body = [] }
-    record?.respond(
-      code, isRefused: isRefused, isInterrupting: isInterrupting, body.count, on: link)
-    link.respond(
+    let isSent = link.respond(
       id, code: code, isRefused: isRefused, isInterrupting: isInterrupting, ownCode: dialectCode,
       metadata: metadata, body)
+    record?.respond(
+      code, isRefused: isRefused, isInterrupting: isInterrupting, body.count, isSent: isSent,
+      on: link)
   }
 
   /// The framework's text for the peer; empty in a dialect, which has no field for it.

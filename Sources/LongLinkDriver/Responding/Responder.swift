@@ -45,7 +45,8 @@ package final class Responder {
     guard let observers else { return accept(arrival, on: link) }
     let isStream = link.hasStreams && !link.streamShape(of: arrival.serial).isEmpty
     let record = ExchangeRecord(
-      arrival.type, arrival.serial, isStream: isStream, link.metadata, on: link, observers)
+      arrival.type, arrival.serial, arrival.payload.count, isStream: isStream, link.metadata,
+      on: link, observers)
     recording(record) { accept(arrival, on: link) }
   }
 
@@ -61,8 +62,8 @@ package final class Responder {
   /// The core has refused a request before it got here.
   package func refused(_ type: MessageType, _ serial: UInt32, _ code: ResponseCode, on link: Link) {
     guard let observers else { return }
-    ExchangeRecord(type, serial, isStream: false, nil, on: link, observers)
-      .respond(code, isRefused: true, 0, on: link)
+    ExchangeRecord(type, serial, 0, isStream: false, nil, on: link, observers)
+      .respond(code, isRefused: true, 0, isSent: true, on: link)
   }
 
   private func accept(_ arrival: Arrival, on link: Link) {
@@ -243,14 +244,9 @@ extension Responder {
 
   /// Handles the end of a link: cancels the tasks of its handlers, unless the policy lets them go
   /// on, which it does not where this side ends the link.
-  ///
-  /// Returns how many had not ended.
-  @discardableResult
-  package func abandon(_ link: Link, _ reason: CloseReason) -> Int {
+  package func abandon(_ link: Link, _ reason: CloseReason) {
     let isOwnEnd = reason == .closedHere || reason == .memoryLimit
-    var count = 0
     for work in link.outlivedHandlers where !work.hasEnded {
-      count += 1
       if !isOwnEnd, work.result == nil, orphans.takes(work.byteCount, orphanPolicy) {
         work.orphaned(for: orphanPolicy.time)
       } else {
@@ -258,7 +254,6 @@ extension Responder {
         end(work, .lost(reason))
       }
     }
-    return count
   }
 
   /// The deadline of a request has passed, or the time of a handler without a link.
