@@ -59,6 +59,8 @@ final class ClientCore {
   var machineArmedFor = LinkInstant.distantFuture
   @safe @exclusivity(unchecked) var closing: Closing?
   var watchers = ClientWatchers()
+  /// The asynchronous handlers of the server's requests.
+  let handlers: HandlerQueue
   /// Observes link events; set by tests.
   var observer: LinkObserver?
 
@@ -78,6 +80,7 @@ final class ClientCore {
     states: StateHub
   ) {
     self.loop = loop
+    handlers = HandlerQueue(on: loop)
     self.settings = settings
     let configuration = settings.value
     self.router = router
@@ -240,7 +243,8 @@ extension ClientCore: TimerHandler {
         id: UInt64(attempt), address: address, on: loop, observers: configuration.observers)
       peer.attach(to: self)
       let responder = Responder(
-        routes: router.snapshot, peer: peer, observers: configuration.observers, on: loop)
+        routes: router.snapshot, peer: peer, handlers: handlers,
+        observers: configuration.observers, on: loop)
       connections.append(
         ClientConnection(
           link: link, peer: peer, responder: responder, path: pathHeartbeat?.path ?? 0))

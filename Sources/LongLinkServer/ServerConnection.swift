@@ -52,7 +52,9 @@ final class ServerConnection {
       readLimits: lane.configuration.readLimits, observers: observers)
     peer = Peer(
       id: id, address: link.peer, on: lane.loop, decoded: link.decoded, observers: observers)
-    responder = Responder(routes: lane.routes, peer: peer, observers: observers, on: lane.loop)
+    responder = Responder(
+      routes: lane.routes, peer: peer, handlers: lane.handlers, observers: observers,
+      on: lane.loop)
     peer.attach(to: self)
     responder.onIdle = { [unowned self] in finishIfDrained() }
   }

@@ -18,6 +18,8 @@ final class ServerLane {
   /// The bounds of waiting requests, and of waiting pushes, to one connection.
   let requestLimits = RequestLimits(maxWaiting: 1_024)
   let shared: ServerShared
+  /// The asynchronous handlers that run on the loop.
+  let handlers: HandlerQueue
   /// This lane's share of the memory budget; set before the first connection opens.
   private(set) var memory: MemoryShare?
   private(set) var connections: [UInt64: ServerConnection] = [:]
@@ -41,6 +43,7 @@ final class ServerLane {
     routes: Routes, hooks: ServerHooks, shared: ServerShared
   ) {
     self.loop = loop
+    handlers = HandlerQueue(on: loop)
     self.routes = routes
     self.hooks = hooks
     self.shared = shared

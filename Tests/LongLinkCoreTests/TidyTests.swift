@@ -122,6 +122,7 @@ import Testing
         "LongLinkCore/Connection/SerialTable.swift": 1,
         // Its variables are used on the loop alone.
         "LongLinkDriver/Observing/ExchangeRecord.swift": 1,
+        "LongLinkDriver/Responding/HandlerQueue.swift": 2,
         "LongLinkDriver/Responding/RunningHandler.swift": 1,
         // A value that cannot be copied, with a pointer that nobody else has.
         "LongLinkDigest/SHA256Digest.swift": 1,

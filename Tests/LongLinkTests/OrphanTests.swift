@@ -35,7 +35,8 @@ import Testing
           return answer
         })
       responder = Responder(
-        routes: router.snapshot, peer: Peer(id: 1, address: nil, on: loop), orphans: policy,
+        routes: router.snapshot, peer: Peer(id: 1, address: nil, on: loop),
+        handlers: HandlerQueue(on: loop), orphans: policy,
         on: loop)
       responder.onIdle = { [unowned self] in timesIdle += 1 }
       for station in stations { station.responder = responder }

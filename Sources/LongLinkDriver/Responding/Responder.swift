@@ -18,6 +18,8 @@ package final class Responder {
   let loop: EventLoop
   let routes: Routes
   let peer: Peer
+  /// Runs the handlers that share the loop.
+  private let handlers: HandlerQueue
   let observers: Observers?
   /// The record of the request that is being handled or ended; nil if nobody observes.
   private(set) var record: ExchangeRecord?
@@ -30,9 +32,10 @@ package final class Responder {
   package var onIdle: (() -> Void)?
 
   package init(
-    routes: Routes, peer: Peer, observers: Observers? = nil,
+    routes: Routes, peer: Peer, handlers: HandlerQueue, observers: Observers? = nil,
     orphans: OrphanPolicy = .cancelled, on loop: EventLoop
   ) {
+    self.handlers = handlers
     self.observers = observers
     self.loop = loop
     self.routes = routes
@@ -154,20 +157,17 @@ package final class Responder {
     work.byteCount = byteCount
     running += 1
     work.setTimer()
-    let executor: any TaskExecutor =
-      switch placement {
-      case .connectionLoop: loop
-      case .globalPool: globalConcurrentExecutor
-      case .executor(let executor): executor
-      }
-    // The task never throws. A non-throwing one would cost another allocation for each request,
-    // because the runtime wraps it in a throwing one.
-    let task = Task(executorPreference: executor) { () async throws -> Void in await work.run() }
-    if work.hasEnded { task.cancel() } else { work.task = task }
+    switch placement {
+    case .connectionLoop: handlers.run(work)
+    case .globalPool: HandlerQueue.run(work, on: globalConcurrentExecutor)
+    case .executor(let executor): HandlerQueue.run(work, on: executor)
+    }
   }
 
   /// A handler has returned.
   func returned(_ work: RunningHandler, _ result: Result<AnyBody, any Error>) {
+    // The task may run other handlers now.
+    work.task = nil
     if work.isOrphan { endOrphan(work, cancelling: false) }
     if work.isEnding {
       // An executor runs its tasks at once: this call is within `end`, which goes on.

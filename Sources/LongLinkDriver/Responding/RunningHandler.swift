@@ -19,8 +19,10 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
   let channel: ItemChannel?
   /// Nil if nobody observes.
   let record: ExchangeRecord?
-  /// Nil before the task is made, and once the request has ended.
+  /// Nil before the handler begins, and once it has returned or the request has ended.
   var task: Task<Void, any Error>?
+  /// The handler that begins after this one, while both wait in a `HandlerQueue`.
+  var next: RunningHandler?
   private var timer: LoopTimer?
   /// Whether the request has ended. The handler may still run.
   private(set) var hasEnded = false
@@ -81,6 +83,9 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
     if cancelling { task?.cancel() }
     task = nil
   }
+
+  /// Does without the handler, because the request has ended before it began.
+  func skip() { responder.returned(self, .failure(HandlerSkipped())) }
 
   func run() async {
     if loop.isCurrent { loop.handlerBegins(request.type) }
