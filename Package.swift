@@ -327,8 +327,8 @@ let package = Package(
       name: "LongLinkFuzz",
       dependencies: [
         "LongLinkCertificates", "LongLinkDriver", "LongLinkCore", "LongLinkDemoMessages",
-        "LongLinkDialects", "LongLinkProtobufC", "LongLinkReaders", "LongLinkTLS",
-        "LongLinkTransport", "LongLinkUploadMessages",
+        "LongLinkDialects", "LongLinkProtobufC", "LongLinkReaders", "LongLinkServer",
+        "LongLinkTLS", "LongLinkTransport", "LongLinkUploadMessages",
       ],
       path: "Tests/LongLinkFuzz",
       exclude: ["Found"],

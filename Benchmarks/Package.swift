@@ -13,6 +13,14 @@ let swiftSettings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+// To the compiler one package with the library, as Command is: the peers make certificates with
+// what the library keeps for itself.
+let folder = Context.packageDirectory.split(separator: "/").dropLast().last ?? "longlink"
+let name = folder.lowercased().enumerated().map { index, character in
+  character.isLetter || index > 0 && character.isNumber ? String(character) : "_"
+}.joined()
+let ownSettings = swiftSettings + [.unsafeFlags(["-package-name", name])]
+
 let package = Package(
   name: "longlink-benchmarks",
   platforms: [.macOS(.v15)],
@@ -69,7 +77,8 @@ let package = Package(
         .product(name: "LongLinkProtobufC", package: "longlink"),
         .product(name: "Logging", package: "swift-log"),
       ],
-      swiftSettings: swiftSettings
+      packageAccess: false,
+      swiftSettings: ownSettings
     ),
     .executableTarget(
       name: "NIOPeer",

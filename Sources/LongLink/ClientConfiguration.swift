@@ -75,8 +75,16 @@ public struct ClientConfiguration: Sendable {
   /// How the client searches for the longest ping interval that its network allows, up to
   /// `heartbeat.interval`. Default nil: it always uses `heartbeat.interval`.
   public var adaptiveHeartbeat: AdaptiveHeartbeat?
-  /// Storage for what an adaptive heartbeat learns about each network. Default nil: none.
-  public var heartbeatMemory: (any HeartbeatMemory)?
+  /// Stores what an adaptive heartbeat has learned about a network, as a short text, replacing any
+  /// earlier one. Default nil: it is forgotten with the client.
+  ///
+  /// The names are those of `LongLinkClient.pathChanged(network:)`; nothing is stored for an
+  /// unnamed network. It is called on the client's loop and must not block: keep a dictionary, and
+  /// write it to disk on another thread.
+  public var storeHeartbeat: (@Sendable (_ learned: String, _ network: String) -> Void)?
+  /// Returns what `storeHeartbeat` was last given for a network, or nil. Default nil: nothing is
+  /// known. What is lost is learned again. It is called on the client's loop and must not block.
+  public var loadHeartbeat: (@Sendable (_ network: String) -> String?)?
   /// The delays before reconnecting. Default: random, within a window that grows up to 30 s; see
   /// `ReconnectPolicy`.
   public var reconnect = ReconnectPolicy()

@@ -9,12 +9,12 @@ public struct ClientCounters: Hashable, Sendable {
   public let requests: RequestCounters
   /// The totals of all connections, past and present.
   public let connections: ConnectionCounters
-  /// Connections that ended, and short links that failed, by the kind of their `CloseReason`.
+  /// Connections that ended, and short links that failed, by the `token` of their `CloseReason`.
   /// `stalledPeer` means that the peer took no byte for too long, `unreadOutput` that too many
   /// bytes waited for it.
-  public let endings: [CloseReason.Kind: UInt64]
-  /// Connections that ended because the peer broke a rule, by rule.
-  public let violations: [Violation.Rule: UInt64]
+  public let endings: [String: UInt64]
+  /// Connections that ended because the peer broke a rule, by the rule's name.
+  public let violations: [String: UInt64]
   /// Requests that have not ended.
   public let requestsOpen: Int
   /// Requests that wait for a connection, for room on it, or for a retry.
@@ -52,8 +52,14 @@ public struct ClientCounters: Hashable, Sendable {
   /// Servers named in a goaway and not used: there were too many, their names are invalid, or
   /// `followsAlternatives` is off.
   public let alternativesIgnored: UInt64
-  /// Counters of the ways of short links, by the ways' names.
-  public let shortLinks: [String: ShortLinkCounters]
+  /// Short links that were begun, those that failed to open included, by the names of their ways.
+  public let shortLinksBegun: [String: UInt64]
+  /// Short links that failed before a byte of a request was written, by the names of their ways.
+  public let shortLinksFailed: [String: UInt64]
+  /// Requests that were handed to a short link, by the names of the ways.
+  public let shortLinkRequests: [String: UInt64]
+  /// Requests whose short link ended or failed without a response, by the names of the ways.
+  public let shortLinkRequestsUnanswered: [String: UInt64]
   /// Pushes dropped because a consumer fell behind.
   public let pushesDropped: UInt64
   /// Sequences of pushes that ended because a consumer fell behind.
@@ -68,15 +74,11 @@ extension ClientCounters: CustomStringConvertible {
 }
 
 /// Counters of the short links of one way, since the client was made.
-public struct ShortLinkCounters: Hashable, Sendable {
-  /// Short links that were begun, those that failed to open included.
-  public internal(set) var begun: UInt64 = 0
-  /// Short links that failed before a byte of a request was written.
-  public internal(set) var failed: UInt64 = 0
-  /// Requests that were handed to a short link.
-  public internal(set) var requests: UInt64 = 0
-  /// Requests whose short link ended or failed without a response.
-  public internal(set) var unanswered: UInt64 = 0
+struct ShortLinkCounters {
+  var begun: UInt64 = 0
+  var failed: UInt64 = 0
+  var requests: UInt64 = 0
+  var unanswered: UInt64 = 0
 }
 
 extension ClientCore {
@@ -85,6 +87,7 @@ extension ClientCore {
     for link in allLinks { counted += link.counters }
     let hubCounts = hub.counts
     let bytes = allLinks.reduce(0) { $0 + $1.bytesUnwritten }
+    let ways = shortLinks?.counters ?? [:]
     return ClientCounters(
       requests: requests.counters, connections: counted,
       endings: totals.endings, violations: totals.violations,
@@ -98,7 +101,9 @@ extension ClientCore {
       failovers: machine.counts.failovers, migrations: machine.counts.migrations,
       linksExpired: counters.linksExpired, coolDowns: machine.counts.coolDowns,
       alternativesIgnored: counters.alternativesIgnored,
-      shortLinks: shortLinks?.counters ?? [:],
+      shortLinksBegun: ways.mapValues(\.begun), shortLinksFailed: ways.mapValues(\.failed),
+      shortLinkRequests: ways.mapValues(\.requests),
+      shortLinkRequestsUnanswered: ways.mapValues(\.unanswered),
       pushesDropped: hubCounts.dropped, pushSequencesClosed: hubCounts.closed,
       pushesUnhandled: hubCounts.unhandled)
   }

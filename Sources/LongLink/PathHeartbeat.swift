@@ -10,7 +10,8 @@ import LongLinkCore
 final class PathHeartbeat {
   private let policy: AdaptiveHeartbeat
   private let longest: Int64
-  private let memory: (any HeartbeatMemory)?
+  private let load: (@Sendable (String) -> String?)?
+  private let store: (@Sendable (String, String) -> Void)?
   private var search: HeartbeatSearch
   /// The name of the network, if the client was told one.
   private var network: String?
@@ -23,7 +24,8 @@ final class PathHeartbeat {
     self.policy = policy
     longest =
       configuration.dialect.heartbeat(configuration.heartbeat).interval.clampedNanoseconds
-    memory = configuration.heartbeatMemory
+    load = configuration.loadHeartbeat
+    store = configuration.storeHeartbeat
     search = HeartbeatSearch(policy, longest: longest)
   }
 
@@ -39,7 +41,8 @@ final class PathHeartbeat {
     guard name == nil || name != network else { return }
     network = name
     search = HeartbeatSearch(
-      policy, longest: longest, learned: name.flatMap { memory?.load(network: $0) })
+      policy, longest: longest,
+      learned: name.flatMap { load?($0) }.flatMap(LearnedHeartbeat.init(text:)))
   }
 
   /// Handles a ping that was answered after a silence, in nanoseconds.
@@ -61,6 +64,6 @@ final class PathHeartbeat {
   }
 
   private func remember() {
-    if let network { memory?.store(search.learned, network: network) }
+    if let network { store?(search.learned.text, network) }
   }
 }

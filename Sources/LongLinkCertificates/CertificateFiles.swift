@@ -3,20 +3,20 @@
 internal import LongLinkTransport
 
 /// The files of a trial: an authority, a server and a client.
-public struct CertificateFiles: Sendable {
+package struct CertificateFiles: Sendable {
   /// The authority, which issues both others.
-  public let authority: CertificatePair
+  package let authority: CertificatePair
   /// The server's certificate and key.
-  public let server: CertificatePair
+  package let server: CertificatePair
   /// The client's certificate and key.
-  public let client: CertificatePair
+  package let client: CertificatePair
 
   /// Makes the certificates and keys. `serverNames` and `clientNames` are as
   /// `CertificateRequest.names`.
   ///
   /// `serial` is the authority's number; those of the others follow. The authority's name has its
   /// last 32 bits in hexadecimal, so that those of two trials have different names.
-  public init(
+  package init(
     serverNames: [String] = ["DNS:localhost", "IP:127.0.0.1", "IP:::1"],
     clientNames: [String] = ["DNS:client"], serial: UInt64, validity: Range<Int64>,
     keyKind: CertificateRequest.KeyKind = .ed25519
@@ -43,7 +43,7 @@ public struct CertificateFiles: Sendable {
   ///
   /// Files that are there are replaced, each in one step. It blocks. Throws a text that names the
   /// file and the reason.
-  public func write(to directory: String) throws(CertificateFileError) {
+  package func write(to directory: String) throws(CertificateFileError) {
     let pairs = [("ca", authority), ("server", server), ("client", client)]
     for (name, pair) in pairs {
       do throws(FileError) {
@@ -58,7 +58,7 @@ public struct CertificateFiles: Sendable {
 }
 
 /// A file that could not be written.
-public struct CertificateFileError: Error, Sendable, CustomStringConvertible {
+package struct CertificateFileError: Error, Sendable, CustomStringConvertible {
   /// The file and the reason.
-  public let description: String
+  package let description: String
 }

@@ -3,23 +3,23 @@
 internal import CLongLinkCertificates
 
 /// A certificate and its key, as PEM.
-public struct CertificatePair: Hashable, Sendable {
+package struct CertificatePair: Hashable, Sendable {
   /// The certificate; of one that an intermediate authority has signed, with its chain.
-  public var certificate: [UInt8]
+  package var certificate: [UInt8]
   /// The private key.
-  public var key: [UInt8]
+  package var key: [UInt8]
 
   /// Makes a pair of PEM bytes.
-  public init(certificate: [UInt8], key: [UInt8]) {
+  package init(certificate: [UInt8], key: [UInt8]) {
     self.certificate = certificate
     self.key = key
   }
 }
 
 /// The contents of a certificate that is to be made.
-public struct CertificateRequest: Sendable {
+package struct CertificateRequest: Sendable {
   /// The kind of a key.
-  public enum KeyKind: Hashable, Sendable {
+  package enum KeyKind: Hashable, Sendable {
     /// Ed25519, whose signatures all have the same size.
     case ed25519
     /// ECDSA over P-256.
@@ -29,7 +29,7 @@ public struct CertificateRequest: Sendable {
   }
 
   /// The purpose of a certificate.
-  public enum Purpose: String, Hashable, Sendable {
+  package enum Purpose: String, Hashable, Sendable {
     /// Servers of TLS.
     case server = "serverAuth"
     /// Clients of TLS.
@@ -39,24 +39,24 @@ public struct CertificateRequest: Sendable {
   }
 
   /// The common name. Nobody verifies it.
-  public var name: String
+  package var name: String
   /// The subject alternative names, as `DNS:localhost`, `IP:127.0.0.1`, `URI:…`, `email:…`.
-  public var names: [String]
+  package var names: [String]
   /// The purpose of the certificate; nil for every purpose.
-  public var purpose: Purpose?
+  package var purpose: Purpose?
   /// Whether the certificate may sign others.
-  public var isAuthority: Bool
+  package var isAuthority: Bool
   /// The serial number.
-  public var serial: UInt64
+  package var serial: UInt64
   /// When the certificate becomes valid and when it expires, in seconds since 1970.
-  public var validity: Range<Int64>
+  package var validity: Range<Int64>
   /// The kind of the certificate's key. Default: Ed25519.
-  public var keyKind: KeyKind
+  package var keyKind: KeyKind
   /// The password that encrypts the key. Default nil: the key is not encrypted.
-  public var password: String?
+  package var password: String?
 
   /// Makes a request.
-  public init(
+  package init(
     name: String, names: [String] = [], purpose: Purpose? = nil, isAuthority: Bool = false,
     serial: UInt64 = 1, validity: Range<Int64>, keyKind: KeyKind = .ed25519,
     password: String? = nil
@@ -73,11 +73,11 @@ public struct CertificateRequest: Sendable {
 }
 
 /// Makes keys and certificates for tests and trials. Nothing that it makes should guard anything.
-public enum CertificateKit {
+package enum CertificateKit {
   /// Makes a key and a certificate, signed by `issuer`, or by itself if `issuer` is nil.
   ///
   /// Traps if the request is impossible.
-  public static func make(
+  package static func make(
     _ request: CertificateRequest, issuer: CertificatePair? = nil
   ) -> CertificatePair {
     let kind =
@@ -114,7 +114,7 @@ public enum CertificateKit {
   }
 
   /// Makes a list of serials that an authority has revoked, as PEM.
-  public static func revocations(
+  package static func revocations(
     of serials: [UInt64], by issuer: CertificatePair, validity: Range<Int64>
   ) -> [UInt8] {
     let list = unsafe PEM(issuer.certificate).withPEM { certificate in

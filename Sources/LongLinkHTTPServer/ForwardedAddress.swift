@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if HTTP
+internal import LongLinkServer
 internal import LongLinkTransport
 internal import NIOHTTP1
 

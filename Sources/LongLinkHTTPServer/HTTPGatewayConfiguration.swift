@@ -3,7 +3,7 @@
 #if HTTP
 internal import LongLinkCore
 public import LongLinkDriver
-internal import LongLinkTransport
+internal import LongLinkServer
 public import Logging
 
 /// The configuration of a gateway. Every field has a default.

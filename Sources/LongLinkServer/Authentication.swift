@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import LongLinkCore
-public import LongLinkDriver
+import LongLinkDriver
 public import LongLinkTransport
 
 /// What a client has shown, for a server's `authenticate` function.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkDriver
+import LongLinkDriver
 public import LongLinkCore
 
 extension LongLinkServer {

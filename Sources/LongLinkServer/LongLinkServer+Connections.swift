@@ -29,7 +29,7 @@ extension LongLinkServer {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     toSlow policy: SlowPeerPolicy = .skip
   ) async throws(LongLinkError) -> BroadcastReport {
-    let broadcast = try Broadcast(type, body, toSlow: policy, in: settings.dialect)
+    let broadcast = try Broadcast(type, body, closingSlow: policy == .drop, in: settings.dialect)
     var report = BroadcastReport()
     for (loop, lane) in lanesNow {
       report += await onLoop(loop) { lane.value.broadcast(broadcast, $0) }

@@ -196,13 +196,12 @@ extension LongLinkServer {
       do throws(SocketError) {
         made.append(
           try EventLoop(
-            name: "longlink-\(index)",
-            configuration: EventLoop.Configuration(onStall: { [log = shared.log] stall in
+            starting: "longlink-\(index)",
+            EventLoop.Configuration(onStall: { [log = shared.log] name, time, type in
               guard let loop = EventLoop.current else { return }
               log.log(.warning, "An event loop was blocked", at: loop.now) {
-                let type = stall.messageType
-                return [
-                  "loop": "\(stall.loop)", "ms": .milliseconds(stall.duration.clampedNanoseconds),
+                [
+                  "loop": "\(name)", "ms": .milliseconds(time.clampedNanoseconds),
                   "type": "\(type.map(String.init(describing:)) ?? "unknown")",
                 ].merging(type.flatMap { names[$0] }.map { ["method": "\($0)"] } ?? [:]) { $1 }
               }

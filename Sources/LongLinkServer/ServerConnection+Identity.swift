@@ -17,8 +17,8 @@ extension ServerConnection {
   /// Continues with a client that `authenticate` has accepted.
   func accepted(_ authentication: Authentication) {
     guard link.isAlive else { return }
-    peer.identified(as: authentication.principal, security: link.security)
-    link.record?.principal = authentication.principal
+    peer.identified(as: authentication.principal?.record, security: link.security)
+    link.record?.principal = authentication.principal?.record
     var milliseconds: UInt32 = 0
     if let validity = authentication.validity {
       // Zero milliseconds would mean without an end.

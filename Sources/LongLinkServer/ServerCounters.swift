@@ -21,7 +21,7 @@ public struct ServerCounters: Hashable, Sendable {
   public var connectionsTurnedAway: UInt64 { rejections.values.reduce(0, +) }
   /// Connections that were closed because their clients cancelled more requests per second than
   /// `maxCancelsPerSecond` allows.
-  public var cancelsOverLimit: UInt64 { endings[.cancelLimit, default: 0] }
+  public var cancelsOverLimit: UInt64 { endings["cancelLimit", default: 0] }
   /// Connections that the system failed to accept, for example because no descriptor was free.
   public internal(set) var acceptFailures: UInt64 = 0
   /// Short links that were accepted; they count as connections as well.
@@ -40,11 +40,11 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var pushesDenied: UInt64 = 0
   /// The totals of all connections, past and present.
   public internal(set) var connections = ConnectionCounters()
-  /// Connections that ended, by the kind of their `CloseReason`; among them `stalledPeer`, which
+  /// Connections that ended, by the `token` of their `CloseReason`; among them `stalledPeer`, which
   /// took no byte for too long, and `unreadOutput`, for which too many bytes waited.
-  public internal(set) var endings: [CloseReason.Kind: UInt64] = [:]
-  /// Connections that ended because the peer broke a rule, by rule.
-  public internal(set) var violations: [Violation.Rule: UInt64] = [:]
+  public internal(set) var endings: [String: UInt64] = [:]
+  /// Connections that ended because the peer broke a rule, by the rule's name.
+  public internal(set) var violations: [String: UInt64] = [:]
   /// How the clients were authenticated; zero where `authenticate` is not set.
   public internal(set) var authentications = AuthenticationCounters()
   /// Counters of the server's own requests.

@@ -27,9 +27,9 @@ struct ServerHooks: Sendable {
 extension ServerHooks {
   /// What rules allow to clients with a principal alone, for the log; nil for nothing.
   var needsPrincipal: String? {
-    if rule.needsPrincipal { return "all without a rule of their own" }
-    let types = Set(rules.filter { $0.value.needsPrincipal }.keys)
-      .union(pushRules.filter { $0.value.needsPrincipal }.keys)
+    if rule.condition.needsPrincipal { return "all without a rule of their own" }
+    let types = Set(rules.filter { $0.value.condition.needsPrincipal }.keys)
+      .union(pushRules.filter { $0.value.condition.needsPrincipal }.keys)
       .sorted { $0.rawValue < $1.rawValue }
     guard !types.isEmpty else { return nil }
     let names = methodNames
@@ -50,10 +50,10 @@ extension ServerHooks {
   func settled(counting shared: ServerShared) -> ServerHooks {
     var settled = self
     for (type, handler) in pushes {
-      let rule = pushRules[type] ?? rule
-      if rule.isOpen { continue }
+      let condition = (pushRules[type] ?? rule).condition
+      if condition.isOpen { continue }
       settled.pushes[type] = { push, peer in
-        guard rule.allows(peer) else { return shared.deniedPush() }
+        guard condition.allows(peer) else { return shared.deniedPush() }
         handler(push, peer)
       }
     }
@@ -64,8 +64,8 @@ extension ServerHooks {
   func settled(_ route: Route, of type: MessageType) -> Route {
     let whole = route.intercepted(
       by: interceptors.filter { $0.types?.contains(type) ?? true }.map(\.run))
-    let rule = rules[type] ?? rule
-    return rule.isOpen ? whole : .guarded(rule, whole)
+    let condition = (rules[type] ?? rule).condition
+    return condition.isOpen ? whole : .guarded(condition, whole)
   }
 }
 

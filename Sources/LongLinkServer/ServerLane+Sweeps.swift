@@ -23,7 +23,7 @@ struct Sweep {
   mutating func visit(_ connection: ServerConnection) {
     switch work {
     case .broadcast(let broadcast, _):
-      if !connection.link.isShort { broadcast.send(on: connection.link, &report) }
+      if !connection.link.isShort { report.count(broadcast.send(on: connection.link)) }
     case .drain(let notice, let end, _):
       connection.drain(within: max(0, end - connection.peer.loop.now), notice) {}
     }

@@ -168,7 +168,7 @@ import Testing
   {
     try await Scene.run { scene in
       scene.server.on(1, [.never, .reply([1])])
-      let list = list(scene.api, policy: CallPolicy(RequestOptions(cancellation: .notifyServer)))
+      let list = list(scene.api, policy: CallPolicy(RequestOptions(cancelsAtPeer: true)))
       let loaders = (0..<2).map { _ in scene.spawn { try await list.loadMore() } }
       try await scene.server.waitForRequest(of: 1)
       loaders[0].cancel()

@@ -14,11 +14,11 @@ import Testing
         timeout: .seconds(1), priority: 3, idempotencyKey: [1], metadata: ["a": "1", "b": "1"]))
     let method = CallPolicy(
       RequestOptions(timeout: .seconds(2), metadata: ["b": "2"], retry: .never), isShared: true)
-    let call = CallPolicy(RequestOptions(cancellation: .notifyServer), isShared: false)
+    let call = CallPolicy(RequestOptions(cancelsAtPeer: true), isShared: false)
     let policy = call.over(method).over(service)
     let options = policy.options
     #expect(options.timeout == .seconds(2) && options.priority == 3)
-    #expect(options.cancellation == .notifyServer && policy.isShared == false)
+    #expect(options.cancelsAtPeer == true && policy.isShared == false)
     #expect(options.metadata == ["a": "1", "b": "2"])
     #expect(options.idempotencyKey == [1] && options.retry == .never)
     #expect(options.offline == nil && options.order == nil && policy.cache == nil)

@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test func `half of a budget can be spent, and successes refill it`() {
-    var tokens = RetryTokens(RetryBudget(capacity: 10, perSuccess: 0.5))
+    var tokens = RetryTokens(10, perSuccess: 0.5)
     let allowed = (0..<8).map { _ in tokens.lost() }
     #expect(allowed == [true, true, true, true, true, false, false, false])
     #expect(tokens.left == 2)
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test func `an empty budget allows no retry`() {
-    var tokens = RetryTokens(RetryBudget(capacity: 0, perSuccess: 1))
+    var tokens = RetryTokens(0, perSuccess: 1)
     tokens.succeeded()
     let isAllowed = tokens.lost()
     #expect(!isAllowed && tokens.left == 0)

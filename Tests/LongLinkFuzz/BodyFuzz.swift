@@ -29,7 +29,7 @@ enum BodyFuzz {
     }
   }
 
-  private static func check<Message: BodyCodable & Equatable>(
+  private static func check<Message: BodyEncodable & BodyDecodable & Equatable>(
     _ type: Message.Type, _ body: [UInt8], _ normalize: (inout Message) -> Void = { _ in }
   ) throws {
     var message: Message

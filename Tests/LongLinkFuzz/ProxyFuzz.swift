@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LongLinkServer
 import LongLinkTransport
 
 /// The header of the PROXY protocol, and ranges of addresses.

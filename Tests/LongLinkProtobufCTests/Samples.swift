@@ -17,7 +17,7 @@ struct Sample: Sendable, CustomTestStringConvertible {
   /// The value's body, and the size it says that its body has.
   let encode: @Sendable () throws -> (body: [UInt8], count: Int)
 
-  init<Value: BodyCodable & Equatable & Sendable>(_ value: Value, _ hex: String) {
+  init<Value: BodyEncodable & BodyDecodable & Equatable & Sendable>(_ value: Value, _ hex: String) {
     name = "\(Value.self)"
     body = bytes(hex)
     rewrite = { body in try Value(body: body).encodedBytes() }

@@ -95,7 +95,7 @@ import Testing
       proxy_ssl_trusted_certificate \(authority);
       """)
     let client = try client(nginx.port, nil)
-    while await server.counters().endings[.securityFailed] ?? 0 == 0 {
+    while await server.counters().endings["securityFailed"] ?? 0 == 0 {
       await #expect(throws: LongLinkError.self) { try await client.connect() }
     }
     await client.close()

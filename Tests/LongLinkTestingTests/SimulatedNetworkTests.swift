@@ -224,10 +224,7 @@ import Musl
       addresses: [.ipv4(10, 0, 0, 1, port: 0), .ipv4(10, 0, 0, 2, port: 0)],
       delay: .seconds(3)
     )
-    simulation.network.failLookUps(
-      of: "broken",
-      with: ResolveError(host: "broken", reason: "no answer", code: EAI_AGAIN)
-    )
+    simulation.network.failLookUps(of: "broken", with: "no answer", code: EAI_AGAIN)
     typealias Answer = (at: LinkInstant, result: Result<[SocketAddress], ResolveError>)
     let answers = Mutex<[String: Answer]>([:])
     try await simulation.run {

@@ -19,7 +19,7 @@ import Musl
   func `a hello is answered with what both sides have`(environment: TestEnvironment) async throws {
     try await environment.runPair { server, client in
       let hello = WireFrame.hello(
-        features: [.metadata, Features(rawValue: 1 << 40)],
+        features: [.metadata, WireFeatures(rawValue: 1 << 40)],
         heartbeatInterval: .seconds(7),
         credential: [4, 2],
         name: "tester"

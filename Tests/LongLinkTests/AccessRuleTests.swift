@@ -9,7 +9,7 @@ import Testing
 /// Which requests and pushes a server takes from whom.
 @Suite struct AccessRuleTests {
   /// A message of two bytes, so that one of one byte does not decode.
-  private struct Pair: BodyCodable, PushMessage {
+  private struct Pair: BodyEncodable & BodyDecodable, PushMessage {
     static var pushType: MessageType { 8 }
     var encodedByteCount: Int { 2 }
 
@@ -88,7 +88,7 @@ import Testing
   private static let types: [MessageType] = [10, 11, 12, 13, 14, 20, 21, 22, 23, 24]
 
   private static func identify(_ server: LongLinkServer, as principal: Principal?) {
-    server.onConnect { $0.identified(as: principal, security: nil) }
+    server.onConnect { $0.identified(as: principal?.record, security: nil) }
   }
 
   @Test(arguments: [nil, ann])
@@ -134,7 +134,7 @@ import Testing
       let ben = Principal("ben", attributes: ["role": "reader"])
       let peers = [nil, Self.ann, ben].map { principal in
         let peer = Peer(id: 1, address: nil, on: stage.serverLoop)
-        peer.identified(as: principal, security: nil)
+        peer.identified(as: principal?.record, security: nil)
         return peer
       }
       let rules: [(AccessRule, [Bool])] = [
@@ -152,7 +152,7 @@ import Testing
         (.custom { $0.security != nil }, [false, false, false]),
       ]
       for (index, (rule, wanted)) in rules.enumerated() {
-        #expect(peers.map { rule.allows($0) } == wanted, "rule \(index)")
+        #expect(peers.map { rule.condition.allows($0) } == wanted, "rule \(index)")
       }
     }
   }

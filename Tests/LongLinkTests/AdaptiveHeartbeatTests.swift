@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLink
+import LongLinkCore
 import LongLinkServer
 import LongLinkTesting
 import Synchronization
@@ -8,12 +9,12 @@ import Testing
 
 /// A client that looks for the longest interval that its network allows.
 @Suite struct AdaptiveHeartbeatTests {
-  private final class Memory: HeartbeatMemory {
-    private let learned = Mutex<[String: LearnedHeartbeat]>([:])
+  private final class Memory: Sendable {
+    private let learned = Mutex<[String: String]>([:])
 
-    func load(network: String) -> LearnedHeartbeat? { learned.withLock { $0[network] } }
+    func load(network: String) -> String? { learned.withLock { $0[network] } }
 
-    func store(_ learned: LearnedHeartbeat, network: String) {
+    func store(_ learned: String, network: String) {
       self.learned.withLock { $0[network] = learned }
     }
   }
@@ -58,17 +59,18 @@ import Testing
       let client = try stage.client(of: server) {
         $0.heartbeat = Self.heartbeat
         $0.adaptiveHeartbeat = Self.policy
-        $0.heartbeatMemory = memory
+        $0.loadHeartbeat = { memory.load(network: $0) }
+        $0.storeHeartbeat = { memory.store($0, network: $1) }
       }
       client.pathChanged(network: "home")
       try await client.connect()
       let router = router(in: simulation, forgettingAfter: .seconds(200))
       // 30, 90 and 150 s hold, 210 s do not: it is tried twice.
       try await simulation.sleep(for: .seconds(7_200))
-      let settled = LearnedHeartbeat(interval: .seconds(150), failures: 2)
+      let settled = LearnedHeartbeat(interval: .seconds(150), failures: 2).text
       #expect(memory.load(network: "home") == settled)
       let counters = await client.counters()
-      #expect(counters.endings[.heartbeatLost] == 2)
+      #expect(counters.endings["heartbeatLost"] == 2)
       #expect(counters.connects == 3)
       #expect((23...24).contains(try await pings(client, simulation)))
 
@@ -87,12 +89,13 @@ import Testing
   {
     try await Stage.simulate { stage, simulation in
       let memory = Memory()
-      memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 0), network: "train")
+      memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 0).text, network: "train")
       let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
       let client = try stage.client(of: server) {
         $0.heartbeat = Self.heartbeat
         $0.adaptiveHeartbeat = Self.policy
-        $0.heartbeatMemory = memory
+        $0.loadHeartbeat = { memory.load(network: $0) }
+        $0.storeHeartbeat = { memory.store($0, network: $1) }
       }
       client.pathChanged(network: "train")
       try await client.connect()
@@ -102,7 +105,7 @@ import Testing
         try await client.request(.echo, [1], options: RequestOptions(timeout: .seconds(100)))
       }
       #expect(error.closeReason == .heartbeatLost)
-      let learned = LearnedHeartbeat(interval: .seconds(180), failures: 1)
+      let learned = LearnedHeartbeat(interval: .seconds(180), failures: 1).text
       #expect(memory.load(network: "train") == learned)
       router.cancel()
       _ = await router.result
@@ -112,13 +115,14 @@ import Testing
   @Test func `a link that is lost in its trial counts as a loss`() async throws {
     try await Stage.simulate { stage, simulation in
       let memory = Memory()
-      memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 0), network: "train")
+      memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 0).text, network: "train")
       let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
       _ = try await stage.gateway(for: server)
       let client = try stage.client(of: server) {
         $0.heartbeat = Self.heartbeat
         $0.adaptiveHeartbeat = Self.policy
-        $0.heartbeatMemory = memory
+        $0.loadHeartbeat = { memory.load(network: $0) }
+        $0.storeHeartbeat = { memory.store($0, network: $1) }
         $0.ways = [.longLink, .simulatedShort(to: ShortLinkTests.gatewayAddress)]
         $0.connectTimeout = .seconds(500)
       }
@@ -134,7 +138,7 @@ import Testing
       try await simulation.sleep(for: .seconds(200))
       for link in simulation.network.links(to: server.addresses[0]) { link.silence() }
       try await stage.until { await client.counters().trialsFailed == 1 }
-      let learned = LearnedHeartbeat(interval: .seconds(180), failures: 1)
+      let learned = LearnedHeartbeat(interval: .seconds(180), failures: 1).text
       #expect(memory.load(network: "train") == learned && before != learned)
     }
   }
@@ -142,12 +146,13 @@ import Testing
   @Test func `a client begins with the interval that was learned before`() async throws {
     try await Stage.simulate { stage, simulation in
       let memory = Memory()
-      memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 2), network: "train")
+      memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 2).text, network: "train")
       let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
       let client = try stage.client(of: server) {
         $0.heartbeat = Self.heartbeat
         $0.adaptiveHeartbeat = Self.policy
-        $0.heartbeatMemory = memory
+        $0.loadHeartbeat = { memory.load(network: $0) }
+        $0.storeHeartbeat = { memory.store($0, network: $1) }
       }
       client.pathChanged(network: "train")
       try await client.connect()

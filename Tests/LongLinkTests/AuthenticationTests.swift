@@ -165,7 +165,7 @@ import Testing
       try await silent.waitForEnd()
       let counters = await server.counters()
       #expect(counters.connections.handled == 0 && counters.authentications.refused == 2)
-      #expect(counters.endings[.notAccepted] == 2)
+      #expect(counters.endings["notAccepted"] == 2)
     }
   }
 

@@ -92,7 +92,7 @@ import Testing
         server.route(4) { $0.body }
       }
       let client = try stage.client(of: server)
-      let handle = client.submit(.echo, [1], options: RequestOptions(cancellation: .local))
+      let handle = client.submit(.echo, [1], options: RequestOptions(cancelsAtPeer: false))
       await began.wait()
       handle.cancel()
       let error = try await failure { try await handle.value }

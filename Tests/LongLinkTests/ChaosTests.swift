@@ -137,7 +137,7 @@ import Testing
       if draw % 16 == 0 { body += [UInt8](repeating: 1, count: 150_000) }
       let options = RequestOptions(
         timeout: .milliseconds(draw >> 8 % 700 + 1),
-        cancellation: draw >> 20 & 1 == 0 ? .local : .notifyServer,
+        cancelsAtPeer: draw >> 20 & 1 != 0,
         offline: draw >> 21 & 3 == 0 ? .failUnlessConnecting : .wait,
         priority: UInt32(draw >> 46 & 3),
         retry: Self.isIdempotent(number) ? .idempotent : .ifSafe,

@@ -76,7 +76,7 @@ import Testing
       try await closing.value
       #expect(client.state == .closed)
       try await stage.until { await server.counters().openConnections == 0 }
-      #expect(await server.counters().endings == [.closedByPeer: 1])
+      #expect(await server.counters().endings == ["closedByPeer": 1])
     }
   }
 

@@ -115,9 +115,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [[], Features.metadata], [CancellationPolicy.notifyServer, .local])
+  @Test(arguments: [[], WireFeatures.metadata], [true, false])
   func `a server gets a cancel at the deadline if it cannot know the deadline`(
-    features: Features, policy: CancellationPolicy
+    features: WireFeatures, cancelsAtPeer: Bool
   ) async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await SimulatedServer.start(
@@ -126,10 +126,10 @@ import Testing
       server.on(.hang, .never)
       let client = try stage.client(to: [.host("10.0.0.1", port: 4000)])
       try await client.connect()
-      let options = RequestOptions(timeout: .seconds(2), cancellation: policy)
+      let options = RequestOptions(timeout: .seconds(2), cancelsAtPeer: cancelsAtPeer)
       _ = try await failure { try await client.request(.hang, [1], options: options) }
       try await simulation.sleep(for: .seconds(1))
-      let isTold = features.isEmpty && policy == .notifyServer
+      let isTold = features.isEmpty && cancelsAtPeer
       #expect(server.cancels.count == (isTold ? 1 : 0))
       #expect(
         server.requests(of: .hang)[0].metadata?.remaining == (features.isEmpty ? nil : .seconds(2)))

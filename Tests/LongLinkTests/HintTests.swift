@@ -113,7 +113,7 @@ import Testing
       #expect(await pings.contains(Int(client.counters().connections.pingsSent)))
       server.answersPings = false
       let begin = simulation.now
-      try await stage.until { await client.counters().endings[.heartbeatLost] == 1 }
+      try await stage.until { await client.counters().endings["heartbeatLost"] == 1 }
       #expect(begin.duration(to: simulation.now) < .seconds(9))
       await server.stop()
     }

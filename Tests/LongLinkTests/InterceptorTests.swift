@@ -10,7 +10,7 @@ import Testing
   private static let ann = Principal("ann", attributes: ["role": "editor"])
 
   /// A message that never decodes.
-  private struct Nothing: BodyCodable {
+  private struct Nothing: BodyEncodable & BodyDecodable {
     var encodedByteCount: Int { 0 }
 
     func encode(into output: inout OutputRawSpan) {}
@@ -20,7 +20,7 @@ import Testing
 
   /// 10 is synchronous, 11 a task; 12 to 14 carry items. Each adds to what was seen.
   private static func routes(_ server: LongLinkServer, _ seen: Tally<String>) {
-    server.onConnect { $0.identified(as: ann, security: nil) }
+    server.onConnect { $0.identified(as: ann.record, security: nil) }
     server.route(.echo) { $0.body }
     server.route(10) { request in
       seen.add("handler 10")

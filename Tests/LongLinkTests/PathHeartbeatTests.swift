@@ -7,14 +7,14 @@ import Testing
 
 /// What a client knows besides its links, without any client.
 @Suite struct PathHeartbeatTests {
-  private final class Memory: HeartbeatMemory {
-    private let learned = Mutex<[String: LearnedHeartbeat]>([:])
+  private final class Memory: Sendable {
+    private let learned = Mutex<[String: String]>([:])
 
     var networks: Set<String> { learned.withLock { Set($0.keys) } }
 
-    func load(network: String) -> LearnedHeartbeat? { learned.withLock { $0[network] } }
+    func load(network: String) -> String? { learned.withLock { $0[network] } }
 
-    func store(_ learned: LearnedHeartbeat, network: String) {
+    func store(_ learned: String, network: String) {
       self.learned.withLock { $0[network] = learned }
     }
   }
@@ -25,7 +25,8 @@ import Testing
     var configuration = ClientConfiguration(servers: [.host("a", port: 1)])
     configuration.adaptiveHeartbeat = adaptive
     configuration.heartbeat = Heartbeat(interval: .seconds(240), timeout: .seconds(20))
-    configuration.heartbeatMemory = memory
+    configuration.loadHeartbeat = { [memory] in memory.load(network: $0) }
+    configuration.storeHeartbeat = { [memory] in memory.store($0, network: $1) }
     return configuration
   }
 

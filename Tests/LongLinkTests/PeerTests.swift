@@ -41,7 +41,7 @@ import Testing
       server.on(1, .replyTwice([7]))
       server.on(2, [.wrongSerial([8]), .reply([9])])
       #expect(try await client.request(1, [1]) == [7])
-      let lost = client.submit(2, [1], options: RequestOptions(cancellation: .local))
+      let lost = client.submit(2, [1], options: RequestOptions(cancelsAtPeer: false))
       #expect(try await client.request(2, [2]) == [9])
       #expect(await lost.state == .waiting)
       lost.cancel()
@@ -71,7 +71,7 @@ import Testing
       #expect(cut.code == .protocolViolation && cut.delivery == .sent)
       #expect(try await client.request(2, [1]) == [3])
       let counters = await client.counters()
-      #expect(counters.violations == [.checksumMismatch: 1, .truncatedFrame: 1])
+      #expect(counters.violations == ["checksumMismatch": 1, "truncatedFrame": 1])
       #expect(counters.connects == 3)
       await server.stop()
     }
@@ -206,7 +206,7 @@ import Testing
       await cancelled.wait()
       #expect(try await other.request(.echo, [1]) == [1])
       #expect(await running.state == .waiting)
-      #expect(await server.counters().violations == [.checksumMismatch: 1])
+      #expect(await server.counters().violations == ["checksumMismatch": 1])
       running.cancel()
     }
   }

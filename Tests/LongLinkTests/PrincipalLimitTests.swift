@@ -38,7 +38,7 @@ private final class PrincipalLimit: Sendable {
       let server = try await stage.serve(setUp: { server in
         // Each pair of connections is one principal's.
         server.onConnect { peer in
-          peer.identified(as: Principal("p\((peer.id - 1) / 2)"), security: nil)
+          peer.identified(as: Principal("p\((peer.id - 1) / 2)").record, security: nil)
         }
         let limit = PrincipalLimit(2)
         server.intercept { request, next in

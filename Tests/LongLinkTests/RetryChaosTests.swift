@@ -61,7 +61,7 @@ import Testing
         $0.reconnect.afterLostHeartbeat = .milliseconds(20)
         $0.retry.baseDelay = .milliseconds(5)
         $0.retry.maxDelay = .milliseconds(50)
-        $0.retry.budget = RetryBudget(capacity: 4, perSuccess: 0.2)
+        ($0.retry.budget, $0.retry.budgetPerSuccess) = (4, 0.2)
       }
       let breaking = stage.spawn {
         while true {

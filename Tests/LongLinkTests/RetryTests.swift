@@ -265,7 +265,7 @@ import Testing
   @Test func `no more requests are retried than the budget allows`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage) {
-        $0.retry.budget = RetryBudget(capacity: 4, perSuccess: 1)
+        ($0.retry.budget, $0.retry.budgetPerSuccess) = (4, 1)
       }
       try await client.connect()
       server.on(1, .never)
@@ -324,7 +324,7 @@ import Testing
   @Test func `a request that each server loses is not retried for ever`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await pair(stage) {
-        $0.retry.budget = RetryBudget(capacity: 1_000)
+        $0.retry.budget = 1_000
         $0.retry.maxRetries = 3
       }
       server.on(1, .reset)

@@ -82,8 +82,8 @@ import Testing
     try await Stage.simulate { stage, _ in
       let (bad, good) = (try await serve(stage, 1), try await serve(stage, 2))
       let client = try stage.client(of: bad, good) {
-        $0.serverPolicy.errorRatio = ErrorRatio(
-          minimumRequests: 5, ratio: 0.5, codes: [1_234], countsDeadlines: byDeadlines)
+        $0.serverPolicy.leaveServer(
+          atErrorRatio: 0.5, of: 5, codes: [1_234], countsDeadlines: byDeadlines)
       }
       for _ in 0..<5 {
         _ = try await failure {
@@ -104,7 +104,7 @@ import Testing
     try await Stage.simulate { stage, _ in
       let (only, other) = (try await serve(stage, 1), try await serve(stage, 2))
       let client = try stage.client(of: only, other) {
-        $0.serverPolicy.errorRatio = ErrorRatio(minimumRequests: 5, ratio: 0.5)
+        $0.serverPolicy.leaveServer(atErrorRatio: 0.5, of: 5)
       }
       for _ in 0..<20 { _ = try await failure { try await client.request(.fail, [1]) } }
       #expect(client.state == .connected(only.addresses[0]))

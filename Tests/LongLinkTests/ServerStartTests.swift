@@ -13,10 +13,10 @@ import Testing
   private static func failingServer(
     _ simulation: Simulation
   ) throws -> LongLinkServer {
-    let error = ResolveError(host: "unknown.test", reason: "no such name", code: -2)
-    simulation.network.failLookUps(of: error.host, with: error, delay: .seconds(1))
+    let host = "unknown.test"
+    simulation.network.failLookUps(of: host, with: "no such name", code: -2, delay: .seconds(1))
     var configuration = ServerConfiguration(listen: [
-      .host("10.0.0.1", port: 9_000), .host(error.host, port: 9_000),
+      .host("10.0.0.1", port: 9_000), .host(host, port: 9_000),
     ])
     configuration.logger.logLevel = .critical
     // The tasks of the test run on this loop too, so that they are not late.

@@ -157,7 +157,7 @@ import Testing
       #expect(await server.counters().openConnections == 1)
       try await simulation.sleep(for: .milliseconds(2_200))
       #expect(await server.counters().openConnections == 0)
-      #expect(await server.counters().violations == [.firstFrameTimeout: 1])
+      #expect(await server.counters().violations == ["firstFrameTimeout": 1])
       _ = try await connecting.value
     }
   }
@@ -186,7 +186,7 @@ import Testing
       try await simulation.sleep(for: .seconds(20))
       let endings = await server.counters().endings
       #expect(
-        endings[.stalledPeer, default: 0] + endings[.transport, default: 0] == 1,
+        endings["stalledPeer", default: 0] + endings["transport", default: 0] == 1,
         "\(endings)"
       )
       for task in tasks { task.cancel() }
@@ -219,18 +219,18 @@ import Testing
       try await simulation.sleep(for: .seconds(2))
       let error = try await failure { try await peer.push(7, [1]) }
       #expect(error.code == .closed && error.closeReason == .unreadOutput)
-      #expect(await server.counters().endings[.unreadOutput] == 1)
+      #expect(await server.counters().endings["unreadOutput"] == 1)
       for handle in handles { handle.cancel() }
     }
   }
 
   @Test func `a handler that blocks its loop is reported`() async throws {
-    let stalls = Tally<EventLoop.Stall>()
+    let stalls = Tally<(loop: String, duration: Duration)>()
     let loop = try EventLoop(
       name: "blocked",
       configuration: EventLoop.Configuration(
         stallThreshold: .milliseconds(20),
-        onStall: { stalls.add($0) }
+        onStall: { loop, duration, _ in stalls.add((loop, duration)) }
       )
     )
     try await Stage.run(.loopback) { stage in

@@ -142,8 +142,8 @@ import Testing
       let error = try await failure { try await client.request(5, [1]) }
       #expect(error.code == .connectionLost && error.closeReason == .noResponse)
       #expect(error.detail == "short://10.0.0.1:8080: cut by the test", "\(error)")
-      #expect(await client.counters().shortLinks["short://10.0.0.1:8080"]?.unanswered == 1)
-      #expect(await client.counters().endings == [.noResponse: 1])
+      #expect(await client.counters().shortLinkRequestsUnanswered["short://10.0.0.1:8080"] == 1)
+      #expect(await client.counters().endings == ["noResponse": 1])
     }
   }
 

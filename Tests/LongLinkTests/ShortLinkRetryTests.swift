@@ -80,7 +80,7 @@ import Testing
       _ = try await Self.echo(stage, client)
       let counters = await client.counters()
       #expect(counters.requests.retriedIdempotent == 3)
-      #expect(counters.shortLinks["short://10.0.0.1:8080"]?.requests == 4)
+      #expect(counters.shortLinkRequests["short://10.0.0.1:8080"] == 4)
     }
   }
 }

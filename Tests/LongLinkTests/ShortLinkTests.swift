@@ -63,7 +63,7 @@ import Testing
       try await client.expectEcho([1, 2, 3])
       #expect(client.state == .short("short://10.0.0.1:8080"))
       let counters = await client.counters()
-      #expect(counters.shortLinks["short://10.0.0.1:8080"]?.requests == 1)
+      #expect(counters.shortLinkRequests["short://10.0.0.1:8080"] == 1)
       #expect(counters.connects == 0)
       try await stage.until { await server.counters().openConnections == 0 }
       #expect(await server.counters().shortLinks == 1)

@@ -8,7 +8,7 @@ import Testing
 /// Errors of streams that are thrown on by others.
 @Suite struct StreamErrorTests {
   /// What a byte that is not 1 does not decode as.
-  private struct One: BodyCodable, Sendable {
+  private struct One: BodyEncodable & BodyDecodable, Sendable {
     var encodedByteCount: Int { 1 }
 
     func encode(into output: inout OutputRawSpan) { output.append(1) }

@@ -195,7 +195,7 @@ import Testing
 }
 
 /// A message without bytes.
-private struct Nothing: BodyCodable, Hashable, Sendable {
+private struct Nothing: BodyEncodable & BodyDecodable, Hashable, Sendable {
   var encodedByteCount: Int { 0 }
 
   init() {}

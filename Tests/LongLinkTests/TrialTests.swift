@@ -39,7 +39,7 @@ import Testing
   }
 
   static func shortRequests(_ client: LongLinkClient) async -> UInt64 {
-    await client.counters().shortLinks.values.reduce(0) { $0 + $1.requests }
+    await client.counters().shortLinkRequests.values.reduce(0, +)
   }
 
   /// Has the network cut the long link at a request, when it takes some.

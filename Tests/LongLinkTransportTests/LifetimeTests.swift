@@ -6,6 +6,12 @@ import Testing
 @_spi(Loop) @testable import LongLinkTransport
 
 @Suite struct LifetimeTests {
+  private struct Stall: Equatable {
+    let loop: String
+    let duration: Duration
+    let messageType: MessageType?
+  }
+
   @Test func `work that is queued is finished before the thread ends`() throws {
     let loop = try EventLoop()
     let done = Shared(0)
@@ -127,11 +133,13 @@ import Testing
   }
 
   @Test func `work that holds the loop up is reported, with its duration`() throws {
-    let stalls = Shared<[EventLoop.Stall]>([])
+    let stalls = Shared<[Stall]>([])
     let driver = ManualDriver()
     let configuration = EventLoop.Configuration(
       stallThreshold: .milliseconds(200),
-      onStall: { stall in stalls.update { $0.append(stall) } }
+      onStall: { loop, duration, type in
+        stalls.update { $0.append(Stall(loop: loop, duration: duration, messageType: type)) }
+      }
     )
     let loop = EventLoop(driver: driver, name: "slow", configuration: configuration)
     let world = LoopBound(driver, on: loop)
@@ -140,7 +148,7 @@ import Testing
     #expect(stalls.value.isEmpty)
     loop.execute { world.value.advance(by: .milliseconds(201)) }
     loop.turn(waitingUntil: nil)
-    let first = EventLoop.Stall(
+    let first = Stall(
       loop: "slow", duration: .milliseconds(201), messageType: nil)
     #expect(stalls.value == [first])
     // A handler of readiness counts as well, and waiting does not.
@@ -157,10 +165,12 @@ import Testing
   }
 
   @Test func `a stall names the handler that took most of it, if that is known`() throws {
-    let stalls = Shared<[EventLoop.Stall]>([])
+    let stalls = Shared<[Stall]>([])
     let driver = ManualDriver()
     let configuration = EventLoop.Configuration(
-      onStall: { stall in stalls.update { $0.append(stall) } })
+      onStall: { loop, duration, type in
+        stalls.update { $0.append(Stall(loop: loop, duration: duration, messageType: type)) }
+      })
     let loop = EventLoop(driver: driver, name: "slow", configuration: configuration)
     let world = LoopBound(driver, on: loop)
     /// Runs handlers of these types for so many milliseconds each, in one turn.
@@ -185,13 +195,15 @@ import Testing
 
   @Test(arguments: PollerKind.all)
   func `a blocked loop over the kernel is reported`(poller: PollerKind) throws {
-    let stalls = Shared<[EventLoop.Stall]>([])
+    let stalls = Shared<[Stall]>([])
     let loop = try EventLoop(
       name: "blocked",
       configuration: .init(
         poller: poller,
         stallThreshold: .milliseconds(1),
-        onStall: { stall in stalls.update { $0.append(stall) } }
+        onStall: { loop, duration, type in
+          stalls.update { $0.append(Stall(loop: loop, duration: duration, messageType: type)) }
+        }
       )
     )
     loop.execute {

@@ -7,7 +7,7 @@ import Testing
 
 /// The messages, against what Python's protobuf package makes of them: `Protocols/Vectors/Uploads`.
 @Suite struct MessageTests {
-  private typealias Message = any (BodyCodable & Sendable).Type
+  private typealias Message = any (BodyEncodable & BodyDecodable & Sendable).Type
 
   private static let messages: [Message] = [
     CreateRequest.self, Part.self, CreateResponse.self, StatusRequest.self, StatusResponse.self,
@@ -43,7 +43,7 @@ import Testing
       .filter { !$0.hasPrefix("#") }.map { try #require(Line($0), "\($0)") }
   }
 
-  private static func decode<Value: BodyCodable>(
+  private static func decode<Value: BodyEncodable & BodyDecodable>(
     _ type: Value.Type, _ body: [UInt8]
   ) throws -> Value {
     try unsafe Value(decoding: body.span.bytes)
@@ -158,7 +158,7 @@ import Testing
 
   /// The memory that decoding takes, if that is more than what is free.
   private static func cost(
-    _ type: (some BodyCodable).Type, _ value: some BodyEncodable
+    _ type: (some BodyEncodable & BodyDecodable).Type, _ value: some BodyEncodable
   ) throws -> Int {
     let body = try value.encodedBytes()
     var memory = DecodingMemory(for: type, account: Account())

@@ -39,43 +39,27 @@ public enum CloseReason: Hashable, Sendable {
 
 extension CloseReason {
   /// The reasons without their values.
-  public enum Kind: String, Hashable, Sendable {
-    /// See ``CloseReason/violation(_:)``.
+  package enum Kind: String, Hashable, Sendable {
     case violation
-    /// See ``CloseReason/closedByPeer``.
     case closedByPeer
-    /// See ``CloseReason/noResponse``.
     case noResponse
-    /// See ``CloseReason/heartbeatLost``.
     case heartbeatLost
-    /// See ``CloseReason/handshakeTimeout``.
     case handshakeTimeout
-    /// See ``CloseReason/stalledPeer``.
     case stalledPeer
-    /// See ``CloseReason/unreadOutput``.
     case unreadOutput
-    /// See ``CloseReason/memoryLimit``.
     case memoryLimit
-    /// See ``CloseReason/cancelLimit``.
     case cancelLimit
-    /// See ``CloseReason/handshakeEvicted``.
     case handshakeEvicted
-    /// See ``CloseReason/transport(_:)``.
     case transport
-    /// See ``CloseReason/securityFailed(_:)``.
     case securityFailed
-    /// See ``CloseReason/notAccepted(_:)``.
     case notAccepted
-    /// See ``CloseReason/goneAway(_:)``.
     case goneAway
-    /// See ``CloseReason/closedHere``.
     case closedHere
-    /// See ``CloseReason/left``.
     case left
   }
 
   /// The reason without its values, as used by counters.
-  public var kind: Kind {
+  package var kind: Kind {
     switch self {
     case .violation: .violation
     case .closedByPeer: .closedByPeer

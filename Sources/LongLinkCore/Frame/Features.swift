@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Optional features, used only if both hello and welcome name them.
-public struct Features: OptionSet, Hashable, Sendable {
+@usableFromInline package struct Features: OptionSet, Hashable, Sendable {
   /// The bits on the wire.
-  public let rawValue: UInt64
+  @usableFromInline package let rawValue: UInt64
 
   /// Makes a set from the bits on the wire.
-  public init(rawValue: UInt64) {
+  @usableFromInline package init(rawValue: UInt64) {
     self.rawValue = rawValue
   }
 
   /// Requests, responses and pushes may carry metadata.
-  public static let metadata = Features(rawValue: 1)
+  package static let metadata = Features(rawValue: 1)
   /// Large bodies may be sent in fragments.
-  public static let fragments = Features(rawValue: 2)
+  package static let fragments = Features(rawValue: 2)
   /// Requests may carry items in either direction. Needs `metadata` and `fragments`.
-  public static let streams = Features(rawValue: 4)
+  package static let streams = Features(rawValue: 4)
 
   /// Replaces `OptionSet`'s version, which is not specialised in other modules. Runs per message.
-  @inlinable public func contains(_ other: Features) -> Bool {
+  @inlinable package func contains(_ other: Features) -> Bool {
     rawValue & other.rawValue == other.rawValue
   }
 

@@ -3,7 +3,7 @@
 /// A protocol violation by the peer, which closes the connection.
 public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
   /// The rules, named as in the test vectors.
-  public enum Rule: String, CaseIterable, Hashable, Sendable {
+  package enum Rule: String, CaseIterable, Hashable, Sendable {
     /// The checksum of a frame did not match: the frame was damaged, or its sender is wrong.
     case checksumMismatch
     /// A body, or the sum of a message's fragments, exceeds the limit.
@@ -70,7 +70,7 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The rule that was broken.
-  public let rule: Rule
+  package let rule: Rule
   /// The kind byte of the offending frame; nil if it is not known.
   public let kind: UInt8?
   /// The serial of the offending frame; nil if it is not known.
@@ -79,6 +79,9 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
   public let value: UInt64?
   /// The expected number, if only one was right.
   public let expected: UInt64?
+
+  /// The name of the rule, such as `lengthOverLimit`, which is stable across versions.
+  public var token: String { rule.rawValue }
 
   package init(
     _ rule: Rule, kind: UInt8? = nil, serial: UInt32? = nil, value: UInt64? = nil,

@@ -49,6 +49,3 @@ public protocol BodyDecodable {
   /// `tooLarge` beyond it. Default: no limit but those of the body's size and of a server's memory.
   static var decodingMemoryLimit: Int { get }
 }
-
-/// A type whose values can be written as a body and read from one.
-public typealias BodyCodable = BodyEncodable & BodyDecodable

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An empty body, for a request or response without content.
-public struct EmptyBody: BodyEncodable, BodyDecodable, Hashable, Sendable {
+package struct EmptyBody: BodyEncodable, BodyDecodable, Hashable, Sendable {
   /// Makes the empty body.
-  public init() {}
+  package init() {}
 
   /// Reads the empty body.
   ///
   /// Throws `.notRepresentable` if the body has bytes, because they would be lost.
-  public init(decoding body: RawSpan) throws(BodyError) {
+  package init(decoding body: RawSpan) throws(BodyError) {
     guard body.isEmpty else {
       throw BodyError(.notRepresentable, at: 0, detail: "bytes where none were expected")
     }
   }
 
   /// The size of the empty body: always 0.
-  public var encodedByteCount: Int { 0 }
+  package var encodedByteCount: Int { 0 }
 
   /// Appends nothing: the body is empty.
-  public func encode(into output: inout OutputRawSpan) {}
+  package func encode(into output: inout OutputRawSpan) {}
 }
 
 /// An array of bytes is sent as the body, unchanged.

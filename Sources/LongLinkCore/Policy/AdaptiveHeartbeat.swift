@@ -37,17 +37,26 @@ public struct AdaptiveHeartbeat: Hashable, Sendable {
 }
 
 /// The result of a search on one network.
-public struct LearnedHeartbeat: Hashable, Codable, Sendable {
+package struct LearnedHeartbeat: Hashable, Sendable {
   /// The longest proven interval.
-  public var interval: Duration
+  package var interval: Duration
   /// The number of losses at lengthened intervals so far.
-  public var failures: Int
+  package var failures: Int
 
-  /// Makes a result from remembered values.
-  public init(interval: Duration, failures: Int) {
+  package init(interval: Duration, failures: Int) {
     self.interval = interval
     self.failures = failures
   }
+
+  /// Reads what `text` has written; nil for anything else.
+  package init?(text: String) {
+    let numbers = text.split(separator: " ").compactMap { Int64($0) }
+    guard numbers.count == 2 else { return nil }
+    self.init(interval: .nanoseconds(numbers[0]), failures: Int(clamping: numbers[1]))
+  }
+
+  /// The interval in nanoseconds, and the losses.
+  package var text: String { "\(interval.clampedNanoseconds) \(failures)" }
 }
 
 /// The state of a search for the longest interval that keeps a connection alive, in nanoseconds.

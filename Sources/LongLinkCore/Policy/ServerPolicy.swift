@@ -27,27 +27,41 @@ public struct ServerPolicy: Hashable, Sendable {
   /// list. Turn it off if you do not trust your servers to choose others.
   public var followsAlternatives = true
   /// The error ratio at which a server is abandoned for another one. Default: never.
-  public var errorRatio: ErrorRatio?
+  package var errorRatio: ErrorRatio?
 
   /// Makes the default policy.
   public init() {}
+
+  /// Makes the client move to another server when too many outcomes of requests are errors.
+  ///
+  /// `ratio` is that of errors to outcomes, above 0 and up to 1, among the last `window` outcomes,
+  /// `minimum` to 100,000, once there are at least `minimum`, which is 1 or more. By default the
+  /// codes 429, 500 and 503 are errors, and so are deadlines that passed without a response.
+  public mutating func leaveServer(
+    atErrorRatio ratio: Double, of minimum: Int, window: Int = 100,
+    codes: Set<ResponseCode> = [.overloaded, .failed, .draining], countsDeadlines: Bool = true
+  ) {
+    errorRatio = ErrorRatio(
+      minimumRequests: minimum, ratio: ratio, window: window, codes: codes,
+      countsDeadlines: countsDeadlines)
+  }
 }
 
 /// The ratio of errors among the last outcomes at which a client moves to another server.
-public struct ErrorRatio: Hashable, Sendable {
+package struct ErrorRatio: Hashable, Sendable {
   /// The fewest outcomes to base a decision on, at least 1.
-  public var minimumRequests: Int
+  package var minimumRequests: Int
   /// The ratio of errors to outcomes, above 0 and up to 1, at which the server is abandoned.
-  public var ratio: Double
+  package var ratio: Double
   /// The number of outcomes to consider, `minimumRequests` to 100,000.
-  public var window: Int
+  package var window: Int
   /// The response codes that count as errors.
-  public var codes: Set<ResponseCode>
+  package var codes: Set<ResponseCode>
   /// Whether deadlines that passed without a response count as errors.
-  public var countsDeadlines: Bool
+  package var countsDeadlines: Bool
 
   /// Makes a ratio; by default 429, 500, 503 and deadlines are errors, among the last 100 outcomes.
-  public init(
+  package init(
     minimumRequests: Int, ratio: Double, window: Int = 100,
     codes: Set<ResponseCode> = [.overloaded, .failed, .draining], countsDeadlines: Bool = true
   ) {

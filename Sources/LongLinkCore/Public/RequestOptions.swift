@@ -1,20 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether the peer is notified when the caller stops waiting for a request that was sent.
-///
-/// The caller stops when it cancels, when its task is cancelled, and at the deadline. In each case
-/// the request ends on this side at once. In the native protocol the peer knows the deadline: it
-/// stops then without being notified, whatever the policy.
-public enum CancellationPolicy: Hashable, Sendable {
-  /// The peer gets a cancel frame of 16 bytes: it cancels the task of its handler and sends no
-  /// response. In a dialect, this works as far as the dialect has cancels.
-  case notifyServer
-  /// The peer continues, and its late response is dropped and counted. For work that should finish
-  /// in any case. A cancel is still sent if only a part of the request was sent, or if the
-  /// request's slot at the peer is needed.
-  case local
-}
-
 /// What happens to a request while there is no connection.
 public enum OfflinePolicy: Hashable, Sendable {
   /// The request waits for a connection, within its timeout and the client's limits.
@@ -92,10 +77,17 @@ public struct RequestOptions: Hashable, Sendable {
   /// with `deadlineExceeded`. Whether time counts while the machine sleeps depends on the system's
   /// monotonic clock; on Linux it does not count.
   public var timeout: Duration?
-  /// Whether the peer is notified of a cancel, and of a deadline that it does not know.
+  /// Whether the peer is notified when the caller stops waiting for a request that was sent.
+  /// Default: true, so that it can stop the work.
   ///
-  /// Default: `notifyServer`, so that it can stop the work.
-  public var cancellation: CancellationPolicy?
+  /// The caller stops when it cancels, when its task is cancelled, and at the deadline. In each
+  /// case the request ends on this side at once. If true, the peer gets a cancel frame of 16 bytes:
+  /// it cancels the task of its handler and sends no response. In a dialect, this works as far as
+  /// the dialect has cancels. If false, the peer continues, and its late response is dropped and
+  /// counted: for work that should finish in any case. A cancel is still sent if only a part of the
+  /// request was sent, or if the request's slot at the peer is needed. In the native protocol the
+  /// peer knows the deadline: it stops then without being notified.
+  public var cancelsAtPeer: Bool?
   /// What happens while there is no connection. Default: the request waits.
   public var offline: OfflinePolicy?
   /// The priority of the request: larger is more urgent. Default: 0, the least urgent. The peer's
@@ -118,7 +110,7 @@ public struct RequestOptions: Hashable, Sendable {
   /// Makes options with the given values.
   public init(
     timeout: Duration? = nil,
-    cancellation: CancellationPolicy? = nil,
+    cancelsAtPeer: Bool? = nil,
     offline: OfflinePolicy? = nil,
     priority: UInt32? = nil,
     idempotencyKey: [UInt8] = [],
@@ -127,7 +119,7 @@ public struct RequestOptions: Hashable, Sendable {
     order: RequestOrder? = nil
   ) {
     self.timeout = timeout
-    self.cancellation = cancellation
+    self.cancelsAtPeer = cancelsAtPeer
     self.offline = offline
     self.priority = priority
     self.idempotencyKey = idempotencyKey
@@ -140,7 +132,7 @@ public struct RequestOptions: Hashable, Sendable {
   public func over(_ wider: RequestOptions) -> RequestOptions {
     RequestOptions(
       timeout: timeout ?? wider.timeout,
-      cancellation: cancellation ?? wider.cancellation,
+      cancelsAtPeer: cancelsAtPeer ?? wider.cancelsAtPeer,
       offline: offline ?? wider.offline,
       priority: priority ?? wider.priority,
       idempotencyKey: idempotencyKey.isEmpty ? wider.idempotencyKey : idempotencyKey,

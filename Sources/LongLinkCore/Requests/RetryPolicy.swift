@@ -12,21 +12,33 @@ public struct RetryPolicy: Hashable, Sendable {
   public var baseDelay: Duration
   /// The largest delay before a retry that grows from `baseDelay`. Default 5 s.
   public var maxDelay: Duration
-  /// The budget for retrying requests that may have run. Default: 256 tokens, a tenth of one for
-  /// each success.
-  public var budget: RetryBudget
+  /// The tokens of a full budget for retrying requests that may have run. Default 256; 0 disables
+  /// their retries.
+  ///
+  /// The budget is a token bucket, as in gRPC's proposal A6 for retries: each lost request takes a
+  /// token, whether it is retried or not, and each success returns a part of one. Requests are
+  /// retried only while at least half of the tokens are left. So retries bridge a temporary fault,
+  /// but do not double the load on a peer that fails permanently: beyond the first half there are
+  /// at most `budgetPerSuccess` retries for each success. By default, 128 requests that one
+  /// connection loses at once are all retried.
+  public var budget: Double
+  /// The tokens that each successful request returns. Default 0.1.
+  public var budgetPerSuccess: Double
 
-  /// Makes a policy; `baseDelay` must be positive and at most `maxDelay`.
+  /// Makes a policy; `baseDelay` must be positive and at most `maxDelay`, and the numbers of
+  /// the budget finite and not negative.
   public init(
     maxRetries: Int = 5,
     baseDelay: Duration = .milliseconds(100),
     maxDelay: Duration = .seconds(5),
-    budget: RetryBudget = RetryBudget()
+    budget: Double = 256,
+    budgetPerSuccess: Double = 0.1
   ) {
     self.maxRetries = maxRetries
     self.baseDelay = baseDelay
     self.maxDelay = maxDelay
     self.budget = budget
+    self.budgetPerSuccess = budgetPerSuccess
   }
 
   /// Delay before retry number `time`, in nanoseconds: the server's retry-after (0 for none) plus

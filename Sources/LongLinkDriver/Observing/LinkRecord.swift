@@ -21,7 +21,7 @@ package final class LinkRecord {
   /// When the handshake was complete; nil before, and if it never was.
   package private(set) var opened: LinkInstant?
   /// Who the peer is, once it is open; nil on a client, and on a server that authenticates nobody.
-  package var principal: Principal?
+  package var principal: PrincipalRecord?
   /// How the connection is secured, once it is open; nil if it is plain.
   package private(set) var security: ConnectionSecurity?
   /// The requests of this side that the link carried when it began to end, and the requests of the

@@ -57,7 +57,7 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
 
   package var counts: Counts { state.withLock { $0.counts } }
   /// The number of subscriptions.
-  var subscriberCount: Int { state.withLock { $0.subscriptions.count - $0.ended } }
+  package var subscriberCount: Int { state.withLock { $0.subscriptions.count - $0.ended } }
   /// The number of places in the list, with those that ended subscriptions have left.
   var placeCount: Int { state.withLock { $0.subscriptions.count } }
 
@@ -69,7 +69,7 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
   }
 
   /// Subscribes like `subscribe(_:_:)`, and returns the subscription without a sequence.
-  func subscription<Failure>(
+  package func subscription<Failure>(
     to key: Key?, _ buffer: PushBuffer<Failure>
   ) -> BroadcastSubscription<Element> {
     let box = BroadcastBox<Element>(buffer)
@@ -127,8 +127,8 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
 }
 
 /// Unsubscribes a box from its list when the last reference to the subscription is released.
-final class BroadcastSubscription<Element: Broadcastable>: Sendable {
-  let box: BroadcastBox<Element>
+package final class BroadcastSubscription<Element: Broadcastable>: Sendable {
+  package let box: BroadcastBox<Element>
   private let end: @Sendable () -> Void
 
   init(_ box: BroadcastBox<Element>, onEnd end: @escaping @Sendable () -> Void) {

@@ -30,5 +30,5 @@ extension RequestOptions {
   }
 
   /// Whether a cancel is sent to the peer when the caller stops waiting.
-  var notifiesCancel: Bool { cancellation != .local }
+  var notifiesCancel: Bool { cancelsAtPeer != false }
 }

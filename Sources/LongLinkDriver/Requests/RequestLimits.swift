@@ -47,9 +47,9 @@ extension RetryPolicy {
     if maxDelay < baseDelay {
       throw .configuration("\(field).maxDelay", "it is below \(field).baseDelay")
     }
-    for (name, value) in [("capacity", budget.capacity), ("perSuccess", budget.perSuccess)]
+    for (name, value) in [("budget", budget), ("budgetPerSuccess", budgetPerSuccess)]
     where !value.isFinite || value < 0 {
-      throw .configuration("\(field).budget.\(name)", "\(value) is negative or not finite")
+      throw .configuration("\(field).\(name)", "\(value) is negative or not finite")
     }
   }
 }

@@ -52,7 +52,7 @@ package final class Requests: TimerHandler {
   ) {
     self.loop = loop
     self.limits = limits
-    retryTokens = RetryTokens(limits.retry.budget)
+    retryTokens = RetryTokens(limits.retry.budget, perSuccess: limits.retry.budgetPerSuccess)
     table = RequestTable(serials: serials ?? role.serials)
   }
 

@@ -91,23 +91,22 @@ public final class Peer: RequestSender {
 
   /// Who the peer is, and how its connection is secured.
   private final class Identity: Sendable {
-    let principal: Principal?
+    let principal: PrincipalRecord?
     let security: ConnectionSecurity?
 
-    init(principal: Principal?, security: ConnectionSecurity?) {
+    init(principal: PrincipalRecord?, security: ConnectionSecurity?) {
       self.principal = principal
       self.security = security
     }
   }
 
-  /// Who the peer is, as `authenticate` has found; nil on a client, and on a server that
-  /// authenticates nobody.
-  public var principal: Principal? { identity.withLock(of: self) { $0 }?.principal }
+  /// Who the peer is, as a server's `authenticate` has found; nil if nobody was authenticated.
+  package var principalRecord: PrincipalRecord? { identity.withLock(of: self) { $0 }?.principal }
   /// How the connection is secured, with the peer's verified certificate; nil if it is plain.
   public var security: ConnectionSecurity? { identity.withLock(of: self) { $0 }?.security }
 
   /// Records who the peer is; on the loop, before anything that it sends is acted on.
-  package func identified(as principal: Principal?, security: ConnectionSecurity?) {
+  package func identified(as principal: PrincipalRecord?, security: ConnectionSecurity?) {
     guard principal != nil || security != nil else { return }
     identity.withLock(of: self) { $0 = Identity(principal: principal, security: security) }
   }

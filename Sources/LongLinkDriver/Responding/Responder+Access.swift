@@ -11,7 +11,7 @@ extension Responder {
       .debug, "Refused a request: the access rule of its route does not allow the peer",
       metadata(
         MessageType(tag: arrival.tag), arrival.serial,
-        ["principal": "\(PeerText(peer.principal?.name ?? "none"))"]))
+        ["principal": "\(PeerText(peer.principalRecord?.name ?? "none"))"]))
     refuse(arrival, on: link, .forbidden, "access to message type \(arrival.tag) is denied")
   }
 }

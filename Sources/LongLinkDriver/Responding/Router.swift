@@ -13,7 +13,7 @@ package enum Route: Sendable {
   indirect case task(HandlerPlacement, @Sendable (InboundRequest) async throws -> AnyBody)
   indirect case stream(StreamRoute)
   /// Another route, for whom the rule allows.
-  indirect case guarded(AccessRule, Route)
+  indirect case guarded(AccessCondition, Route)
 
   /// The items of its exchanges.
   var shape: StreamShape {
@@ -35,7 +35,7 @@ package struct StreamRoute: Sendable {
   let placement: HandlerPlacement
   /// The longest wait for an item or for credit, in nanoseconds.
   let itemTimeout: Int64?
-  var handler: Handler
+  package var handler: Handler
 
   package init(
     _ shape: StreamShape, on placement: HandlerPlacement, itemTimeout: Duration?,

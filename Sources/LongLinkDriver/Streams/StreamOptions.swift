@@ -51,7 +51,7 @@ public struct StreamOptions: Hashable, Sendable {
   /// The options of the request that opens the stream.
   var request: RequestOptions {
     RequestOptions(
-      timeout: timeout, cancellation: .notifyServer, offline: offline, priority: priority,
+      timeout: timeout, cancelsAtPeer: true, offline: offline, priority: priority,
       metadata: metadata, retry: retriesIfSafe ? .ifSafe : .never)
   }
 }

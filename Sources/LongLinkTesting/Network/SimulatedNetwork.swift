@@ -94,12 +94,14 @@ public struct SimulatedNetwork: Sendable {
     networkState { $0.addresses.hosts[name] = record }
   }
 
-  /// Makes look-ups of a name fail after a delay.
+  /// Makes look-ups of a name fail after a delay, with a text and a code of `getaddrinfo`.
   public func failLookUps(
     of name: String,
-    with error: ResolveError,
+    with reason: String,
+    code: Int32,
     delay: Duration = .milliseconds(1)
   ) {
+    let error = ResolveError(host: name, reason: reason, code: code)
     let record = AddressBook.HostRecord(
       result: .failure(error), delay: max(delay.clampedNanoseconds, 0))
     networkState { $0.addresses.hosts[name] = record }

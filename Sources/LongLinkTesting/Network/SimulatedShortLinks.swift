@@ -70,7 +70,7 @@ public final class SimulatedGateway: Sendable {
   /// Starts a gateway on a loop of the simulation. Throws if it cannot listen at the address.
   public static func start(
     at address: SocketAddress, for server: LongLinkServer, on loop: EventLoop
-  ) async throws(SocketError) -> SimulatedGateway {
+  ) async throws -> SimulatedGateway {
     let result = await loop.run {
       Result { () throws(SocketError) in
         let socket = try loop.driver.listen(on: address, options: SocketOptions())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkDriver
+package import LongLinkDriver
 internal import LongLinkCore
 internal import Synchronization
 
@@ -11,9 +11,9 @@ internal import Synchronization
 /// when the call has returned, and `finished` before the items are ended. On the reading side, call
 /// `read` for each item, and `readEnd` or `readError` at the end. The caller of the stream calls
 /// `opened` and `closed`. Record the request itself in ``Oracle/requests``.
-public final class ItemLedger: Sendable {
+package final class ItemLedger: Sendable {
   /// The side of a stream that writes the items.
-  public enum Writer: String, CaseIterable, Hashable, Sendable {
+  package enum Writer: String, CaseIterable, Hashable, Sendable {
     case requester
     case responder
   }
@@ -78,7 +78,7 @@ public final class ItemLedger: Sendable {
   // MARK: The caller
 
   /// Records that a stream is opened.
-  public func opened(_ key: UInt64) {
+  package func opened(_ key: UInt64) {
     update { state in
       state.opened += 1
       state.open.insert(key)
@@ -86,20 +86,20 @@ public final class ItemLedger: Sendable {
   }
 
   /// Records that a stream has ended for its caller.
-  public func closed(_ key: UInt64) {
+  package func closed(_ key: UInt64) {
     update { $0.open.remove(key) }
   }
 
   /// Sets the largest window of the reader of a direction, in bytes. It is checked only if it is
   /// set.
-  public func setWindow(_ key: UInt64, from writer: Writer, bytes: Int) {
+  package func setWindow(_ key: UInt64, from writer: Writer, bytes: Int) {
     change(key, writer) { lane, _ in lane.window = max(bytes, Wire.leastCredit) }
   }
 
   // MARK: The writer
 
   /// Records that an item is about to be written.
-  public func writes(_ key: UInt64, from writer: Writer, _ item: [UInt8]) {
+  package func writes(_ key: UInt64, from writer: Writer, _ item: [UInt8]) {
     let print = Print(item)
     change(key, writer) { lane, broken in
       if lane.isFinished {
@@ -111,7 +111,7 @@ public final class ItemLedger: Sendable {
   }
 
   /// Records that a write has returned: the items before it are on their way.
-  public func wrote(_ key: UInt64, from writer: Writer) {
+  package func wrote(_ key: UInt64, from writer: Writer) {
     change(key, writer) { lane, broken in
       guard lane.wrote < lane.items.count else { return }
       // The reader may have recorded the item before its writer went on.
@@ -130,14 +130,14 @@ public final class ItemLedger: Sendable {
   }
 
   /// Records that the items are about to be ended: all of them were written.
-  public func finished(_ key: UInt64, from writer: Writer) {
+  package func finished(_ key: UInt64, from writer: Writer) {
     change(key, writer) { lane, _ in lane.isFinished = true }
   }
 
   // MARK: The reader
 
   /// Records that an item was read.
-  public func read(_ key: UInt64, from writer: Writer, _ item: [UInt8]) {
+  package func read(_ key: UInt64, from writer: Writer, _ item: [UInt8]) {
     let print = Print(item)
     change(key, writer) { lane, broken in
       let index = lane.read
@@ -156,12 +156,12 @@ public final class ItemLedger: Sendable {
   }
 
   /// Records that the reader reads no more items, so that the rest is dropped on arrival.
-  public func dropsRest(_ key: UInt64, from writer: Writer) {
+  package func dropsRest(_ key: UInt64, from writer: Writer) {
     change(key, writer) { lane, _ in lane.window = nil }
   }
 
   /// Records that the reader was told that there are no more items.
-  public func readEnd(_ key: UInt64, from writer: Writer) {
+  package func readEnd(_ key: UInt64, from writer: Writer) {
     change(key, writer) { lane, broken in
       lane.hasReadEnd = true
       if !lane.isFinished {
@@ -178,7 +178,7 @@ public final class ItemLedger: Sendable {
   ///
   /// The error's count of items has to be right. If it is the peer's response, all items that were
   /// written before it have to have been read.
-  public func readError(_ key: UInt64, from writer: Writer, _ error: LongLinkError) {
+  package func readError(_ key: UInt64, from writer: Writer, _ error: LongLinkError) {
     change(key, writer) { lane, broken in
       if let count = error.itemsReceived, count != lane.read {
         broken.append((.itemsInOrder, "\(lane.read) items were read, and the error says: \(error)"))
@@ -196,19 +196,19 @@ public final class ItemLedger: Sendable {
   // MARK: Results
 
   /// The number of streams that were opened.
-  public var openedCount: Int { state.withLock { $0.opened } }
+  package var openedCount: Int { state.withLock { $0.opened } }
 
   /// The number of streams of which the items of one or both sides were read to their end.
-  public var completedCount: Int { state.withLock { $0.completed.count } }
+  package var completedCount: Int { state.withLock { $0.completed.count } }
 
   /// The number of items that were read.
-  public var readCount: Int { state.withLock { $0.itemsRead } }
+  package var readCount: Int { state.withLock { $0.itemsRead } }
 
   /// The keys of the streams that have not ended for their callers, in order.
-  public var open: [UInt64] { state.withLock { $0.open.sorted() } }
+  package var open: [UInt64] { state.withLock { $0.open.sorted() } }
 
   /// When something was last recorded.
-  public var lastEvent: LinkInstant { state.withLock { $0.lastEvent } }
+  package var lastEvent: LinkInstant { state.withLock { $0.lastEvent } }
 
   /// What is known about a stream, in words.
   func text(_ key: UInt64) -> String {
@@ -223,7 +223,7 @@ public final class ItemLedger: Sendable {
   }
 
   /// The broken promises.
-  public var broken: [(promise: OraclePromise, detail: String)] {
+  package var broken: [(promise: OraclePromise, detail: String)] {
     state.withLock { $0.broken.map { (promise: $0.0, detail: $0.1) } }
   }
 

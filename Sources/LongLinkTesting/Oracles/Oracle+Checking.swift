@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLink
+package import LongLink
 internal import LongLinkDriver
 internal import LongLinkCore
 internal import LongLinkServer
@@ -11,7 +11,7 @@ extension Oracle {
   /// Compares the queues of each client and server with their bounds.
   ///
   /// Call it now and then from a task of the simulation. It waits for paused processes.
-  public func sample() async {
+  package func sample() async {
     for watched in box.value.withLock({ $0.clients }) {
       let counters = await watched.client.counters()
       let configuration = watched.client.configuration
@@ -40,7 +40,7 @@ extension Oracle {
   /// It covers detecting a dead link, the failure of an attempt in progress, and the two longest
   /// delays, each with a look-up and a connect. `hint` is the longest time for which a draining
   /// server may have asked the client to stay away.
-  public static func recoveryTime(
+  package static func recoveryTime(
     of configuration: ClientConfiguration, hint: Duration = .zero
   ) -> Duration {
     let detection = configuration.heartbeat.interval + configuration.heartbeat.timeout
@@ -51,7 +51,7 @@ extension Oracle {
 
   /// Waits until a client is connected and gets a pong; adds a finding if that takes longer than
   /// `limit`.
-  public func expectRecovery(of client: LongLinkClient, within limit: Duration) async {
+  package func expectRecovery(of client: LongLinkClient, within limit: Duration) async {
     let start = simulation.now
     let end = start.advanced(by: limit)
     while simulation.now < end {
@@ -70,7 +70,7 @@ extension Oracle {
   /// Checks the whole run after all clients and servers are closed, and returns all findings.
   ///
   /// Call it once. It stops watching clients and servers.
-  public func finish() async -> [OracleFinding] {
+  package func finish() async -> [OracleFinding] {
     let now = simulation.now
     box.value.withLock { state in
       state.links.checkAll(at: now)
@@ -142,7 +142,8 @@ extension Oracle {
       check(
         watched.server.configuration.observers, counters.requests, counters.connections,
         of: watched.name)
-      checkRules(Array(counters.violations.keys), foundBy: watched.name)
+      checkRules(
+        counters.violations.keys.compactMap(Violation.Rule.init(rawValue:)), foundBy: watched.name)
       sent += counters.connections.requestsSent
       received += counters.connections.requestsReceived
       handled += counters.connections.handled - counters.connections.handlersSkipped

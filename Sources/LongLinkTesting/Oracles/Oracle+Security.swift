@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
-public import LongLinkTransport
+package import LongLinkTransport
 internal import Synchronization
 
 extension Oracle {
@@ -11,13 +11,13 @@ extension Oracle {
   /// ```swift
   /// configuration.security = oracle.watching(try .tls(trusted))
   /// ```
-  public func watching(_ security: ClientSecurity) -> ClientSecurity {
+  package func watching(_ security: ClientSecurity) -> ClientSecurity {
     ClientSecurity(WatchedClientSecurity(provider: security.provider, report: report))
   }
 
   /// Wraps a server's security, so that the oracle sees the plain bytes. Pass the result to the
   /// server's configuration.
-  public func watching(_ security: ServerSecurity) -> ServerSecurity {
+  package func watching(_ security: ServerSecurity) -> ServerSecurity {
     ServerSecurity(WatchedServerSecurity(provider: security.provider, report: report))
   }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLink
+package import LongLink
 internal import LongLinkDriver
 internal import LongLinkCore
-public import LongLinkServer
-public import LongLinkTransport
+package import LongLinkServer
+package import LongLinkTransport
 internal import Synchronization
 
 /// Watches clients and servers in a simulation, and reports broken promises.
@@ -28,7 +28,7 @@ internal import Synchronization
 /// independently of the code under test. It cannot read encrypted bytes: pass securities through
 /// ``watching(_:)-(ClientSecurity)`` and ``watching(_:)-(ServerSecurity)``. Make one oracle for a
 /// simulation, and keep a reference: it watches until it is released. Any thread may use it.
-public final class Oracle: Sendable {
+package final class Oracle: Sendable {
   struct WatchedClient {
     let name: String
     let client: LongLinkClient
@@ -76,17 +76,17 @@ public final class Oracle: Sendable {
   }
 
   /// The record of requests.
-  public let requests: RequestLedger
+  package let requests: RequestLedger
   /// The record of the items of streams.
-  public let items: ItemLedger
+  package let items: ItemLedger
   /// The watched simulation.
-  public let simulation: Simulation
+  package let simulation: Simulation
   /// The state that observers write to. They hold it weakly, because the clients in it, and their
   /// loops, hold the observers.
   let box: Box<Mutex<State>>
 
   /// Starts watching the network of a simulation.
-  public convenience init(_ simulation: Simulation) {
+  package convenience init(_ simulation: Simulation) {
     self.init(simulation, recorder: nil)
   }
 
@@ -102,7 +102,7 @@ public final class Oracle: Sendable {
   }
 
   /// Watches a client on a loop of the simulation. Call it before the client connects.
-  public func watch(_ client: LongLinkClient, named name: String) {
+  package func watch(_ client: LongLinkClient, named name: String) {
     let machine = simulation.machine(of: client.loop)
     let index = box.value.withLock { state in
       let configuration = client.configuration
@@ -123,12 +123,12 @@ public final class Oracle: Sendable {
 
   /// Leaves connections to an address out of the promises about links: they are short links, which
   /// have neither a heartbeat nor credit. Call it before there are any.
-  public func leaveOut(linksTo address: SocketAddress) {
+  package func leaveOut(linksTo address: SocketAddress) {
     box.value.withLock { _ = $0.shortAddresses.insert(address) }
   }
 
   /// Watches a server on its loops. Call it before the server starts.
-  public func watch(_ server: LongLinkServer, on loops: [EventLoop], named name: String) {
+  package func watch(_ server: LongLinkServer, on loops: [EventLoop], named name: String) {
     let machines = loops.map { simulation.machine(of: $0) }
     box.value.withLock { state in
       let configuration = server.configuration
@@ -146,7 +146,7 @@ public final class Oracle: Sendable {
   }
 
   /// Records that a server's process has crashed. Its counters are no longer compared.
-  public func lost(_ server: LongLinkServer) {
+  package func lost(_ server: LongLinkServer) {
     box.value.withLock { state in
       for index in state.servers.indices where state.servers[index].server === server {
         state.servers[index].isLost = true
@@ -155,10 +155,10 @@ public final class Oracle: Sendable {
   }
 
   /// The broken promises found so far.
-  public var findings: [OracleFinding] { box.value.withLock { $0.findings } }
+  package var findings: [OracleFinding] { box.value.withLock { $0.findings } }
 
   /// Adds a broken promise that the test has found.
-  public func found(_ promise: OraclePromise, _ detail: String) {
+  package func found(_ promise: OraclePromise, _ detail: String) {
     let finding = OracleFinding(promise, at: simulation.now, detail)
     box.value.withLock { $0.findings.append(finding) }
   }

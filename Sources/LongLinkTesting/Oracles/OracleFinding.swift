@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkCore
+package import LongLinkCore
 
 /// A promise that an oracle checks.
-public enum OraclePromise: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
+package enum OraclePromise: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
   /// Each request ends exactly once.
   case endsOnce = "ends-once"
   /// Requests reported as `notSent` or `refused` never ran, successful requests ran, handlers of
@@ -45,25 +45,25 @@ public enum OraclePromise: String, CaseIterable, Hashable, Sendable, CustomStrin
   case comesToItsEnd = "comes-to-its-end"
 
   /// The promise's name.
-  public var description: String { rawValue }
+  package var description: String { rawValue }
 }
 
 /// A broken promise: which, when and how.
-public struct OracleFinding: Hashable, Sendable, CustomStringConvertible {
+package struct OracleFinding: Hashable, Sendable, CustomStringConvertible {
   /// The promise.
-  public let promise: OraclePromise
+  package let promise: OraclePromise
   /// When it was found to be broken, in virtual time.
-  public let time: LinkInstant
+  package let time: LinkInstant
   /// A readable description of what happened.
-  public let detail: String
+  package let detail: String
 
   /// Makes a finding.
-  public init(_ promise: OraclePromise, at time: LinkInstant, _ detail: String) {
+  package init(_ promise: OraclePromise, at time: LinkInstant, _ detail: String) {
     self.promise = promise
     self.time = time
     self.detail = detail
   }
 
   /// The promise, the time and what happened, on one line.
-  public var description: String { "\(promise) at \(time): \(detail)" }
+  package var description: String { "\(promise) at \(time): \(detail)" }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkDriver
+package import LongLinkDriver
 internal import LongLinkCore
 internal import Synchronization
 
@@ -8,7 +8,7 @@ internal import Synchronization
 ///
 /// An ``Oracle`` has one. Give each request a unique key in its body. Call `asked` when it is made,
 /// `ran` first in the handler, `returned` last, and `ended` when the caller gets the result.
-public final class RequestLedger: Sendable {
+package final class RequestLedger: Sendable {
   private struct Entry {
     var mayRunAgain = false
     var isStream = false
@@ -51,7 +51,7 @@ public final class RequestLedger: Sendable {
   /// `lane` is the client of an ordered request; nil for other requests. Record ordered requests in
   /// the order in which they are made. `isStream` is whether it carries items: then its caller may
   /// miss its result.
-  public func asked(
+  package func asked(
     _ key: UInt64, deadline: Duration? = nil, mayRunAgain: Bool = false,
     inOrderOf lane: String? = nil, isStream: Bool = false
   ) {
@@ -72,7 +72,7 @@ public final class RequestLedger: Sendable {
   }
 
   /// Records that the handler of a request runs.
-  public func ran(_ key: UInt64) {
+  package func ran(_ key: UInt64) {
     state.withLock { state in
       var entry = state.entries[key] ?? Entry()
       entry.runs += 1
@@ -90,12 +90,12 @@ public final class RequestLedger: Sendable {
   }
 
   /// Records that the handler of a request has returned or thrown, and was not cancelled before.
-  public func returned(_ key: UInt64) {
+  package func returned(_ key: UInt64) {
     state.withLock { $0.entries[key, default: Entry()].hasReturned = true }
   }
 
   /// Records how a request ended. `isOwnAnswer` is whether a success has the right body.
-  public func ended(
+  package func ended(
     _ key: UInt64,
     _ result: Result<[UInt8], LongLinkError>,
     isOwnAnswer: Bool = true
@@ -124,22 +124,22 @@ public final class RequestLedger: Sendable {
 
   /// Records that the caller's process has crashed, or that the caller has given up a stream, so
   /// that the request has no result.
-  public func forgot(_ key: UInt64) {
+  package func forgot(_ key: UInt64) {
     state.withLock { $0.entries[key]?.end = .forgotten }
   }
 
   /// The number of requests made.
-  public var askedCount: Int {
+  package var askedCount: Int {
     state.withLock { $0.entries.values.count { $0.asked != nil } }
   }
 
   /// The number of requests that have ended.
-  public var endedCount: Int {
+  package var endedCount: Int {
     state.withLock { $0.entries.values.count { $0.end != nil } }
   }
 
   /// The number of requests that have succeeded.
-  public var succeededCount: Int {
+  package var succeededCount: Int {
     state.withLock { $0.entries.values.count { if case .success = $0.end { true } else { false } } }
   }
 
@@ -153,12 +153,12 @@ public final class RequestLedger: Sendable {
   }
 
   /// The number of times that handlers ran.
-  public var runCount: Int {
+  package var runCount: Int {
     state.withLock { $0.entries.values.reduce(0) { $0 + $1.runs } }
   }
 
   /// The broken promises. Read it after every handler has ended.
-  public var broken: [(promise: OraclePromise, detail: String)] {
+  package var broken: [(promise: OraclePromise, detail: String)] {
     state.withLock { state in
       var broken = state.early.map { (promise: $0.0, detail: $0.1) }
       for key in state.entries.keys.sorted() {

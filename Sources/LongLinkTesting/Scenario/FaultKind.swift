@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A kind of fault in a scenario. The seed decides which faults are injected, and their victims.
-public enum FaultKind: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
+package enum FaultKind: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
   /// Latencies from 30 ms to 2 s, most of them short, and 40 kB per second, for a while.
   case weakRadio
   /// Reads and writes of a few bytes each, for a while.
@@ -62,5 +62,5 @@ public enum FaultKind: String, CaseIterable, Hashable, Sendable, CustomStringCon
   case replacedCertificates
 
   /// The kind's name.
-  public var description: String { rawValue }
+  package var description: String { rawValue }
 }

@@ -7,20 +7,20 @@
 /// profile.count = 20...40
 /// let report = try await Scenario(seed: 7, profile: profile).run()
 /// ```
-public struct FaultProfile: Hashable, Sendable {
+package struct FaultProfile: Hashable, Sendable {
   /// The name, by which a run is identified and replayed.
-  public var name: String
+  package var name: String
   /// The relative frequency of each kind. Missing kinds are never drawn.
-  public var rates: [FaultKind: Int]
+  package var rates: [FaultKind: Int]
   /// The number of faults in a scenario; 5 to 12 by default.
-  public var count: ClosedRange<Int>
+  package var count: ClosedRange<Int>
   /// Whether clients have short links beside the long one; one in four has short links alone.
-  public var hasShortLinks = false
+  package var hasShortLinks = false
   /// Whether clients prove who they are, with credentials that expire and that servers refuse.
-  public var hasCredentials = false
+  package var hasCredentials = false
 
   /// Makes a profile. Negative rates or counts are a programming error.
-  public init(
+  package init(
     name: String, rates: [FaultKind: Int], count: ClosedRange<Int> = 5...12,
     hasShortLinks: Bool = false, hasCredentials: Bool = false
   ) {
@@ -34,16 +34,16 @@ public struct FaultProfile: Hashable, Sendable {
   }
 
   /// 5 to 12 faults of all kinds, equally likely.
-  public static let `default` = FaultProfile(
+  package static let `default` = FaultProfile(
     name: "default",
     rates: Dictionary(
       uniqueKeysWithValues: FaultKind.everywhere.map { ($0, 1) }))
 
   /// No faults.
-  public static let calm = FaultProfile(name: "calm", rates: [:], count: 0...0)
+  package static let calm = FaultProfile(name: "calm", rates: [:], count: 0...0)
 
   /// 15 to 30 faults of the network only: losses, delays, damage and broken links.
-  public static let hostileNetwork = FaultProfile(
+  package static let hostileNetwork = FaultProfile(
     name: "hostile-network",
     rates: [
       .weakRadio: 2, .smallPieces: 1, .lostLink: 2, .lostLinks: 1, .reset: 2, .halfClose: 2,
@@ -53,7 +53,7 @@ public struct FaultProfile: Hashable, Sendable {
     count: 15...30)
 
   /// 10 to 20 faults of servers and processes that stop, freeze, crash and restart.
-  public static let restarts = FaultProfile(
+  package static let restarts = FaultProfile(
     name: "restarts",
     rates: [
       .restart: 3, .crash: 3, .machineCrash: 2, .pause: 2, .flapping: 2, .closedConnection: 2,
@@ -61,14 +61,14 @@ public struct FaultProfile: Hashable, Sendable {
     count: 10...20)
 
   /// 10 to 20 faults of peers that are slow to read, respond or wake up.
-  public static let slowPeers = FaultProfile(
+  package static let slowPeers = FaultProfile(
     name: "slow-peers",
     rates: [.cloggedLink: 3, .stalledReader: 3, .weakRadio: 3, .pause: 2, .clockJump: 1],
     count: 10...20)
 
   /// 10 to 20 faults, most of them networks that block the long ports, for clients that have short
   /// links too.
-  public static let twoWays = FaultProfile(
+  package static let twoWays = FaultProfile(
     name: "two-ways",
     rates: [
       .blockedPorts: 8, .lostLink: 2, .lostLinks: 1, .reset: 2, .halfClose: 2, .halfOpen: 1,
@@ -81,19 +81,19 @@ public struct FaultProfile: Hashable, Sendable {
   /// 5 to 12 faults of all kinds, for clients with credentials that expire after 2 s to 60 s, that
   /// servers refuse, and that some servers cannot judge for a while; and principals whose
   /// connections a server ends.
-  public static let credentials = FaultProfile(
+  package static let credentials = FaultProfile(
     name: "credentials",
     rates: Dictionary(
       uniqueKeysWithValues: FaultKind.everywhere.map { ($0, 1) } + [(.endedPrincipal, 5)]),
     hasCredentials: true)
 
   /// The predefined profiles.
-  public static let all = [
+  package static let all = [
     FaultProfile.default, .calm, .hostileNetwork, .restarts, .slowPeers, .twoWays, .credentials,
   ]
 
   /// Finds a predefined profile; nil if none has this name.
-  public init?(named name: String) {
+  package init?(named name: String) {
     guard let profile = Self.all.first(where: { $0.name == name }) else { return nil }
     self = profile
   }

@@ -14,14 +14,14 @@ internal import LongLinkCore
 /// let report = try await Scenario(seed: 7, profile: .hostileNetwork).run()
 /// precondition(report.isGood, "\(report.findings) \(report.replayCommand)")
 /// ```
-public struct Scenario: Hashable, Sendable {
+package struct Scenario: Hashable, Sendable {
   /// The seed, which determines the run together with the profile.
-  public let seed: UInt64
+  package let seed: UInt64
   /// The profile from which faults are drawn.
-  public let profile: FaultProfile
+  package let profile: FaultProfile
 
   /// Makes the scenario of a seed and a profile. Equal ones make the same scenario.
-  public init(seed: UInt64, profile: FaultProfile = .default) {
+  package init(seed: UInt64, profile: FaultProfile = .default) {
     self.seed = seed
     self.profile = profile
   }
@@ -31,7 +31,7 @@ public struct Scenario: Hashable, Sendable {
   ///
   /// Throws only if the system has no thread or descriptor left for the run. Failures within the
   /// scenario are among the findings.
-  public func run(
+  package func run(
     recording: Bool = false, security: ScenarioSecurity? = nil
   ) async throws -> ScenarioReport {
     let stage = ScenarioStage(self, recording: recording, security: security)
@@ -45,7 +45,7 @@ public struct Scenario: Hashable, Sendable {
   }
 
   /// Runs the scenario and blocks the thread, for programs that run several on threads.
-  public func runBlocking(
+  package func runBlocking(
     recording: Bool = false, security: ScenarioSecurity? = nil
   ) throws -> ScenarioReport {
     let stage = ScenarioStage(self, recording: recording, security: security)

@@ -117,8 +117,7 @@ struct ScenarioFaults: Sendable {
       stage.tellName(of: server, delay: .milliseconds(Int(fault.detail % 15_000)))
       later(fault.lasting) { [stage] in stage.tellName(of: server) }
     default:
-      let error = ResolveError(host: server.name, reason: "the name server fails", code: -3)
-      network.failLookUps(of: server.name, with: error)
+      network.failLookUps(of: server.name, with: "the name server fails", code: -3)
       later(fault.lasting) { [stage] in stage.tellName(of: server) }
     }
     return true

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The result of a scenario.
-public struct ScenarioReport: Sendable {
+package struct ScenarioReport: Sendable {
   /// The scenario that was run.
-  public let scenario: Scenario
+  package let scenario: Scenario
   /// Whether the connections of the run were secured.
-  public let isSecured: Bool
+  package let isSecured: Bool
   /// The broken promises; empty after a good run.
-  public let findings: [OracleFinding]
+  package let findings: [OracleFinding]
   /// A hash of all events. Two runs with the same hash did the same. The hash of a secured run has
   /// the sizes of what was written, and not the bytes, which differ from run to run.
-  public let traceHash: UInt64
+  package let traceHash: UInt64
   /// The number of events in the hash.
-  public let traceCount: UInt64
+  package let traceCount: UInt64
   /// The virtual time that the run took.
-  public let virtualTime: Duration
+  package let virtualTime: Duration
   /// The number of requests made.
-  public let requests: Int
+  package let requests: Int
   /// The number of requests that succeeded.
-  public let succeeded: Int
+  package let succeeded: Int
   /// The number of streams, which are among the requests.
-  public let streams: Int
+  package let streams: Int
   /// The number of streams of which the items of one or both sides were read to their end.
-  public let completedStreams: Int
+  package let completedStreams: Int
   /// The number of items that were read, on both sides.
-  public let items: Int
+  package let items: Int
   /// The number of injected faults by kind. A fault without a victim is not counted.
-  public let faults: [FaultKind: Int]
+  package let faults: [FaultKind: Int]
   /// The timeline of the run; nil unless the run was recorded.
-  public let timeline: SimulationTimeline?
+  package let timeline: SimulationTimeline?
 
   /// Whether no promise was broken.
-  public var isGood: Bool { findings.isEmpty }
+  package var isGood: Bool { findings.isEmpty }
 
   /// The command that repeats the run and draws its timeline.
-  public var replayCommand: String {
+  package var replayCommand: String {
     "longlink simulate replay --seed \(scenario.seed) --profile \(scenario.profile.name)"
       + (isSecured ? " --tls" : "")
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkTransport
+package import LongLinkTransport
 
 /// The security of the connections of a ``Scenario``.
 ///
@@ -16,7 +16,7 @@ public import LongLinkTransport
 /// }
 /// let report = try await Scenario(seed: 7).run(security: security)
 /// ```
-public struct ScenarioSecurity: Sendable {
+package struct ScenarioSecurity: Sendable {
   let client: @Sendable () throws -> ClientSecurity
   let server: @Sendable (_ edition: Int) throws -> ServerSecurity
 
@@ -24,7 +24,7 @@ public struct ScenarioSecurity: Sendable {
   ///
   /// A server's certificates are replaced during a run: `edition` counts from 0. They have to be
   /// for the names `server-0`, `server-1` and `server-2`, and valid from 2026 on, where runs begin.
-  public init(
+  package init(
     client: @escaping @Sendable () throws -> ClientSecurity,
     server: @escaping @Sendable (_ edition: Int) throws -> ServerSecurity
   ) {

@@ -158,7 +158,7 @@ private struct Asked: Sendable {
     }
     options = RequestOptions(
       timeout: request.deadline,
-      cancellation: request.notifiesCancel ? .notifyServer : .local,
+      cancelsAtPeer: request.notifiesCancel,
       offline: request.offline,
       priority: request.priority,
       idempotencyKey: request.isIdempotent ? ScenarioBody(key: request.key).bytes(count: 0) : [],

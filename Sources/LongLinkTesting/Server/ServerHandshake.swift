@@ -5,7 +5,7 @@ public import LongLinkCore
 /// The response of a ``SimulatedServer`` to a hello.
 public struct ServerHandshake: Sendable {
   enum Step: Sendable {
-    case welcome(Features, streamCredit: UInt32)
+    case welcome(WireFeatures, streamCredit: UInt32)
     case frames([WireFrame])
     case refuse(WireFrame)
     case close
@@ -23,7 +23,7 @@ public struct ServerHandshake: Sendable {
   /// `streamCredit` is the first credit for the client's items in each stream, in bytes; 0 means
   /// the wire's default, 65,536. With 1, all items wait for ``ServerAction/credit(_:)``.
   public static func welcome(
-    features: Features = [.metadata, .fragments, .streams], streamCredit: UInt32 = 65_536
+    features: WireFeatures = [.metadata, .fragments, .streams], streamCredit: UInt32 = 65_536
   ) -> ServerHandshake {
     ServerHandshake(step: .welcome(features, streamCredit: streamCredit))
   }

@@ -43,8 +43,8 @@ public final class SimulatedServer: Sendable {
   /// dialect's wire format. Sending a frame that the dialect cannot express is a programming error.
   /// With `security`, all connections are secured by it; see also ``securityFaults``.
   ///
-  /// Throws `SocketError` if it cannot listen, such as `EADDRINUSE`, and `invalidConfiguration` for
-  /// a dialect that a server cannot use.
+  /// Throws the system's error if it cannot listen, such as `EADDRINUSE`, and
+  /// `invalidConfiguration` for a dialect that a server cannot use.
   public static func start(
     on loop: EventLoop = .shared,
     at address: SocketAddress = .ipv4(127, 0, 0, 1, port: 0),

@@ -16,7 +16,7 @@ extension SimulationTimeline {
   /// from the time when it was sent to the time when it had arrived completely.
   ///
   /// At most `limit` events are drawn; the last line states the number of omitted events.
-  public func svg(limit: Int = 1_000) -> String {
+  package func svg(limit: Int = 1_000) -> String {
     let (shown, omitted) = prefix(limit)
     let rows = Rows(shown.items.map(\.time))
     let textX = Measure.left + lanes.count * Measure.lane

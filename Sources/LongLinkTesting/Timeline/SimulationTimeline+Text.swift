@@ -7,7 +7,7 @@ extension SimulationTimeline {
 
   /// Draws the timeline as text: for each event a line with its time in seconds, the lanes and a
   /// description.
-  public func text() -> String {
+  package func text() -> String {
     var lines = [header]
     for item in items {
       let (drawing, words) = draw(item)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkCore
+package import LongLinkCore
 
 /// The timeline of a simulation, for drawing: processes as lanes, frames between them, and marks
 /// for faults, sockets and changes of state.
-public struct SimulationTimeline: Sendable {
+package struct SimulationTimeline: Sendable {
   /// The kind of a mark.
   enum MarkKind: Sendable {
     /// A fault began or ended.
@@ -35,22 +35,22 @@ public struct SimulationTimeline: Sendable {
   let items: [Item]
 
   /// Returns the part between two instants, both included.
-  public func cut(from start: LinkInstant, to end: LinkInstant) -> SimulationTimeline {
+  package func cut(from start: LinkInstant, to end: LinkInstant) -> SimulationTimeline {
     SimulationTimeline(lanes: lanes, items: items.filter { start <= $0.time && $0.time <= end })
   }
 
   /// Returns the first `count` events, and the number of omitted events.
-  public func prefix(_ count: Int) -> (timeline: SimulationTimeline, omitted: Int) {
+  package func prefix(_ count: Int) -> (timeline: SimulationTimeline, omitted: Int) {
     let kept = SimulationTimeline(lanes: lanes, items: Array(items.prefix(count)))
     return (kept, items.count - kept.items.count)
   }
 
   /// The events without pings and pongs, which dominate quiet times, and the number of these.
-  public var withoutHeartbeats: (timeline: SimulationTimeline, omitted: Int) {
+  package var withoutHeartbeats: (timeline: SimulationTimeline, omitted: Int) {
     let kept = SimulationTimeline(lanes: lanes, items: items.filter { !$0.isHeartbeat })
     return (kept, items.count - kept.items.count)
   }
 
   /// The number of events.
-  public var count: Int { items.count }
+  package var count: Int { items.count }
 }

@@ -8,7 +8,7 @@ extension WireFrame {
   /// Makes a client's hello.
   public static func hello(
     version: UInt32 = 1,
-    features: Features = [.metadata, .fragments],
+    features: WireFeatures = [.metadata, .fragments],
     maxBody: UInt32 = 0,
     maxInFlight: UInt32 = 0,
     heartbeatInterval: Duration? = nil,
@@ -34,7 +34,7 @@ extension WireFrame {
   /// Makes a server's response to a hello.
   public static func welcome(
     version: UInt32 = 1,
-    features: Features = [.metadata, .fragments],
+    features: WireFeatures = [.metadata, .fragments],
     maxBody: UInt32 = 0,
     maxInFlight: UInt32 = 0,
     heartbeatInterval: Duration? = nil,
@@ -84,7 +84,7 @@ extension WireFrame {
     }
     return GreetingFields(
       version: hello.version,
-      features: Features(rawValue: hello.features),
+      features: WireFeatures(rawValue: hello.features),
       maxBody: hello.maxBody,
       maxInFlight: hello.maxInFlight,
       heartbeatInterval: .milliseconds(hello.heartbeatInterval),
@@ -103,7 +103,7 @@ extension WireFrame {
     }
     return GreetingFields(
       version: welcome.version,
-      features: Features(rawValue: welcome.features),
+      features: WireFeatures(rawValue: welcome.features),
       maxBody: welcome.maxBody,
       maxInFlight: welcome.maxInFlight,
       heartbeatInterval: .milliseconds(welcome.heartbeatInterval),
@@ -136,7 +136,7 @@ public struct GreetingFields: Hashable, Sendable {
   /// The version of the protocol.
   public let version: UInt32
   /// The client's features in a hello, or the common features in a welcome.
-  public let features: Features
+  public let features: WireFeatures
   /// The largest body in bytes that the sender accepts.
   public let maxBody: UInt32
   /// The most concurrent requests that the sender accepts.

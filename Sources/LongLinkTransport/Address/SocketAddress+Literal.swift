@@ -31,11 +31,11 @@ extension SocketAddress {
     return .ipv6(upper: upper, lower: lower, port: port, scope: scope)
   }
 
-  static func text(ipv4 address: UInt32) -> String {
+  package static func text(ipv4 address: UInt32) -> String {
     "\(address >> 24).\(address >> 16 & 255).\(address >> 8 & 255).\(address & 255)"
   }
 
-  static func text(ipv6 upper: UInt64, _ lower: UInt64, scope: UInt32) -> String {
+  package static func text(ipv6 upper: UInt64, _ lower: UInt64, scope: UInt32) -> String {
     var address = in6(upper, lower)
     let text = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
       guard

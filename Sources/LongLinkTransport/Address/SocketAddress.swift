@@ -3,7 +3,7 @@
 /// The address of a socket: an IPv4 or IPv6 address and port, or a Unix-domain path.
 public struct SocketAddress: Hashable, Sendable {
   /// The kind of an address.
-  public enum Family: Hashable, Sendable {
+  package enum Family: Hashable, Sendable {
     /// An IPv4 address and a port.
     case ipv4
     /// An IPv6 address and a port.
@@ -48,7 +48,7 @@ public struct SocketAddress: Hashable, Sendable {
   }
 
   /// The kind of this address.
-  public var family: Family {
+  package var family: Family {
     switch storage {
     case .ipv4: .ipv4
     case .ipv6: .ipv6

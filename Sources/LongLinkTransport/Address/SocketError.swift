@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLongLinkPOSIX
-public import LongLinkCore
+package import LongLinkCore
 
 #if canImport(Darwin)
 internal import Darwin
@@ -12,19 +12,19 @@ internal import Musl
 #endif
 
 /// An error of the system for an operation on a socket.
-public struct SocketError: Error, Equatable, Sendable {
+package struct SocketError: Error, Equatable, Sendable {
   /// The operation that failed, such as `connect` or `accept`.
-  public var operation: String
+  package var operation: String
   /// The system's error number, such as `ECONNREFUSED`.
-  public var errno: CInt
+  package var errno: CInt
   /// The address that the operation was for, if any.
-  public var address: SocketAddress?
+  package var address: SocketAddress?
   /// Why the connection could not be secured, where `errno` is `EPROTO`; nil for another error, and
   /// where it is not known.
-  public var securityFailure: SecurityFailure?
+  package var securityFailure: SecurityFailure?
 
   /// Makes an error from the operation, the system's error number and the address.
-  public init(
+  package init(
     operation: String, errno: CInt, address: SocketAddress? = nil,
     securityFailure: SecurityFailure? = nil
   ) {
@@ -38,7 +38,7 @@ public struct SocketError: Error, Equatable, Sendable {
 extension SocketError: CustomStringConvertible {
   /// The operation, its address, and the system's text and name for the error; or why the
   /// connection could not be secured.
-  public var description: String {
+  package var description: String {
     let place = address.map { "\(operation) \($0)" } ?? operation
     return "\(place): \(securityFailure.map { "\($0)" } ?? reason)"
   }
@@ -63,16 +63,16 @@ extension SocketError: CustomStringConvertible {
 }
 
 /// An error in looking up the addresses of a name.
-public struct ResolveError: Error, Equatable, Sendable {
+package struct ResolveError: Error, Equatable, Sendable {
   /// The name that was looked up.
-  public var host: String
+  package var host: String
   /// The system's text for the failure.
-  public var reason: String
+  package var reason: String
   /// The system's code for the failure: an `EAI_` constant of `getaddrinfo`, or 0.
-  public var code: CInt
+  package var code: CInt
 
   /// Makes an error from the name that was looked up and the system's text and code.
-  public init(host: String, reason: String, code: CInt) {
+  package init(host: String, reason: String, code: CInt) {
     self.host = host
     self.reason = reason
     self.code = code
@@ -81,7 +81,7 @@ public struct ResolveError: Error, Equatable, Sendable {
 
 extension ResolveError: CustomStringConvertible {
   /// The name and the system's text for the failure.
-  public var description: String {
+  package var description: String {
     "look up \(host): \(reason)"
   }
 }

@@ -28,7 +28,7 @@ extension EventLoop {
   /// The default loop, which is created at its first use.
   public static let shared: EventLoop = {
     do throws(SocketError) {
-      return try EventLoop(name: "longlink-shared")
+      return try EventLoop(starting: "longlink-shared", Configuration())
     } catch {
       fatalError("the shared event loop cannot be started: \(error)")
     }
@@ -40,6 +40,12 @@ extension EventLoop {
   public convenience init(
     name: String = "longlink",
     configuration: Configuration = Configuration()
+  ) throws {
+    try self.init(starting: name, configuration)
+  }
+
+  package convenience init(
+    starting name: String, _ configuration: Configuration
   ) throws(SocketError) {
     let driver: KernelDriver
     do throws(Errno) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if HTTP
+import LongLinkServer
 import LongLinkTransport
 import NIOHTTP1
 import Testing

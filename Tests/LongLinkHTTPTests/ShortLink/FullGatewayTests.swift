@@ -174,7 +174,7 @@ extension HTTPTests {
         await stream.isClosed.until { $0 }
         #expect(stage.begun.value.isEmpty)
         while await stage.server.counters().openConnections > 0 { await Task.yield() }
-        #expect(await stage.server.counters().endings[.closedByPeer] == 1)
+        #expect(await stage.server.counters().endings["closedByPeer"] == 1)
       }
     }
   }

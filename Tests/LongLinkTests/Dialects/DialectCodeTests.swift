@@ -131,7 +131,7 @@ import Testing
       server.on(0x500, .hold(untilThereAre: 100, .reply([1])))
       server.on(0x501) { .reply($0.body) }
       let task = client.submit(
-        0x500, [1], options: RequestOptions(cancellation: .notifyServer))
+        0x500, [1], options: RequestOptions(cancelsAtPeer: true))
       try await server.waitForRequest(of: 0x500)
       task.cancel()
       _ = try await failure { try await task.value }
@@ -158,7 +158,7 @@ import Testing
           return request.body
         }
       }
-      let options = RequestOptions(cancellation: .notifyServer)
+      let options = RequestOptions(cancelsAtPeer: true)
       let tasks = [1, 2].map { client.submit(spoken.hang, [$0], options: options) }
       await began.reached(2)
       tasks[0].cancel()
@@ -189,7 +189,7 @@ import Testing
           }
         }
       }
-      let options = RequestOptions(cancellation: .notifyServer)
+      let options = RequestOptions(cancelsAtPeer: true)
       let tasks = [1, 2].map { client.submit(0x500, [$0], options: options) }
       let other = client.submit(0x501, [3], options: options)
       await began.reached(3)
@@ -213,7 +213,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let (server, client) = try await stage.scripted(.bare)
       server.on(0x500, .never)
-      let task = client.submit(0x500, [1], options: RequestOptions(cancellation: .notifyServer))
+      let task = client.submit(0x500, [1], options: RequestOptions(cancelsAtPeer: true))
       try await server.waitForRequest(of: 0x500)
       task.cancel()
       let error = try await failure { try await task.value }

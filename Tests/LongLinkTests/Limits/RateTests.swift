@@ -139,7 +139,7 @@ import Testing
       let began = stage.clientLoop.clock.now
       try await stage.until { await server.counters().openConnections == 0 }
       #expect(began.duration(to: stage.clientLoop.clock.now) < .seconds(60))
-      #expect(await server.counters().endings == [.heartbeatLost: 1])
+      #expect(await server.counters().endings == ["heartbeatLost": 1])
     }
   }
 
@@ -196,7 +196,7 @@ import Testing
       #expect(goaway.goAwayFields?.reason.contains("cancel") == true)
       try await stage.until { await server.counters().openConnections == 0 }
       let counters = await server.counters()
-      #expect(counters.cancelsOverLimit == 1 && counters.endings == [.cancelLimit: 1])
+      #expect(counters.cancelsOverLimit == 1 && counters.endings == ["cancelLimit": 1])
       // As many as the burst, and few more while it lasts.
       #expect(counters.connections.cancelsReceived >= 10_001)
       if environment == .simulated { #expect(counters.connections.cancelsReceived < 11_000) }

@@ -54,7 +54,7 @@ enum RecordedRun {
     if dialect == nil { _ = try await client.ping() }
     let slow = client.submit(
       MessageType(tag: echo.rawValue + 2), [],
-      options: RequestOptions(cancellation: .notifyServer))
+      options: RequestOptions(cancelsAtPeer: true))
     _ = await pushes.next()
     slow.cancel()
     _ = try? await slow.value

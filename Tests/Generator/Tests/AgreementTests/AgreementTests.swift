@@ -19,7 +19,7 @@ struct Codec: Sendable {
   let values: @Sendable ([UInt8]) -> Swift.Result<[UInt8], BodyError>
   let swift: @Sendable ([UInt8]) -> Outcome
 
-  init<Value: BodyCodable & SendableMetatype, Message: ProtobufBody>(
+  init<Value: BodyEncodable & BodyDecodable & SendableMetatype, Message: ProtobufBody>(
     _ value: Value.Type, _ message: Message.Type
   ) {
     values = { body in

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import LongLinkCore
+public import LongLinkDriver
 
 /// Sends the same items to any number of streams: to each stream whose handler calls `send(to:)`.
 ///

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import LongLinkTransport
+
 /// An IP address, or a network of IP addresses in CIDR notation (RFC 4632).
 ///
 /// An IPv4 address that is written as IPv6 (`::ffff:10.0.0.1`) is the same as the IPv4 address.

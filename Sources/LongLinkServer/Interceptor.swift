@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import LongLinkCore
+public import LongLinkDriver
 
 /// The next interceptor, or the handler, which an interceptor calls to go on with a request.
 ///
@@ -22,7 +23,7 @@ extension Route {
   /// Returns the route with interceptors around its handler, the first one outermost.
   ///
   /// A synchronous handler becomes a task on the connection's loop.
-  package func intercepted(by interceptors: [Interceptor]) -> Route {
+  func intercepted(by interceptors: [Interceptor]) -> Route {
     if interceptors.isEmpty { return self }
     // The handlers are concurrent functions, so that they run at their places even if an
     // interceptor is isolated to an actor. An interceptor may go on after its request has ended:

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The optional features that a greeting names.
+public struct WireFeatures: OptionSet, Hashable, Sendable {
+  /// The bits on the wire.
+  public let rawValue: UInt64
+
+  /// Makes a set from the bits on the wire.
+  public init(rawValue: UInt64) {
+    self.rawValue = rawValue
+  }
+
+  /// Requests, responses and pushes may carry metadata.
+  public static let metadata = WireFeatures(rawValue: 1)
+  /// Large bodies may be sent in fragments.
+  public static let fragments = WireFeatures(rawValue: 2)
+  /// Requests may carry items in either direction. Needs `metadata` and `fragments`.
+  public static let streams = WireFeatures(rawValue: 4)
+}
