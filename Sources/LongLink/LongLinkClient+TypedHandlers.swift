@@ -27,14 +27,14 @@ extension LongLinkClient {
   /// A request whose body does not decode is refused with 400, without calling the handler.
   /// Otherwise like the form that takes a message type and a shape.
   public func onStreamRequest<Request: BodyDecodable, Item: BodyEncodable>(
-    _ method: ServerStreamingMethod<Request, Item>,
+    _ method: RPCMethod<Request, Streamed<Item>>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
     _ handler:
       @escaping @Sendable (Request, InboundRequest, TypedItemWriter<Item>) async throws -> Void
   ) {
-    onStreamRequest(
-      method.type, .responseItems, on: placement, itemTimeout: itemTimeout,
-      ServerStreamingMethod.handler(handler))
+    router.set(
+      method.type,
+      .stream(StreamRoute(method, on: placement, itemTimeout: itemTimeout, handler)))
   }
 
   /// Sets the handler of a method whose request has items, for connections made after this call.
@@ -44,13 +44,13 @@ extension LongLinkClient {
   /// throws this error on responds with 400. Otherwise like the form that takes a message type and
   /// a shape.
   public func onStreamRequest<Item: BodyDecodable, Reply: BodyEncodable>(
-    _ method: ClientStreamingMethod<Item, Reply>,
+    _ method: RPCMethod<Streamed<Item>, Reply>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
     _ handler: @escaping @Sendable (InboundRequest, TypedItems<Item>) async throws -> Reply
   ) {
-    onStreamRequest(
-      method.type, .requestItems, on: placement, itemTimeout: itemTimeout,
-      ClientStreamingMethod.handler(handler))
+    router.set(
+      method.type,
+      .stream(StreamRoute(method, on: placement, itemTimeout: itemTimeout, handler)))
   }
 
   /// Sets the handler of a method with items in both directions, for connections made after this
@@ -60,15 +60,15 @@ extension LongLinkClient {
   /// throws this error on responds with 400, after the items that it has written. Otherwise like
   /// the form that takes a message type and a shape.
   public func onStreamRequest<RequestItem: BodyDecodable, ResponseItem: BodyEncodable>(
-    _ method: BidirectionalMethod<RequestItem, ResponseItem>,
+    _ method: RPCMethod<Streamed<RequestItem>, Streamed<ResponseItem>>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
     _ handler:
       @escaping @Sendable (
         InboundRequest, TypedItems<RequestItem>, TypedItemWriter<ResponseItem>
       ) async throws -> Void
   ) {
-    onStreamRequest(
-      method.type, [.requestItems, .responseItems], on: placement, itemTimeout: itemTimeout,
-      BidirectionalMethod.handler(handler))
+    router.set(
+      method.type,
+      .stream(StreamRoute(method, on: placement, itemTimeout: itemTimeout, handler)))
   }
 }

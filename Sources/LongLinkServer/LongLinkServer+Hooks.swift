@@ -62,10 +62,10 @@ extension LongLinkServer {
   /// Sets the handler of a message type, and its rule if it has one of its own. It traps if there
   /// is a handler.
   func setRoute(
-    _ type: MessageType, _ method: (any NamedMethod)? = nil, requires rule: AccessRule?,
+    _ type: MessageType, named name: String = "", requires rule: AccessRule?,
     at place: SourcePlace, _ route: Route
   ) {
-    setOnce(.route(type), named: method?.fullName ?? "", at: place) { hooks in
+    setOnce(.route(type), named: name, at: place) { hooks in
       router.set(type, route)
       hooks.rules[type] = rule
     }

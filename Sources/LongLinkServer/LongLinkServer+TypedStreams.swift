@@ -10,18 +10,15 @@ extension LongLinkServer {
   /// Otherwise like the form that takes a message type and a shape. Call this before `start`; it
   /// traps afterwards.
   public func routeStream<Request: BodyDecodable, Item: BodyEncodable>(
-    _ method: ServerStreamingMethod<Request, Item>,
+    _ method: RPCMethod<Request, Streamed<Item>>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
     requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
     _ handler:
       @escaping @Sendable (Request, InboundRequest, TypedItemWriter<Item>) async throws -> Void
   ) {
     setRoute(
-      method.type, method, requires: rule, at: SourcePlace(fileID, line),
-      .stream(
-        StreamRoute(
-          .responseItems, on: placement, itemTimeout: itemTimeout,
-          ServerStreamingMethod.handler(handler))))
+      method.type, named: method.fullName, requires: rule, at: SourcePlace(fileID, line),
+      .stream(StreamRoute(method, on: placement, itemTimeout: itemTimeout, handler)))
   }
 
   /// Sets the handler of a method whose request has items. The handler reads them decoded.
@@ -30,17 +27,14 @@ extension LongLinkServer {
   /// throws this error on responds with 400. Otherwise like the form that takes a message type and
   /// a shape. Call this before `start`; it traps afterwards.
   public func routeStream<Item: BodyDecodable, Reply: BodyEncodable>(
-    _ method: ClientStreamingMethod<Item, Reply>,
+    _ method: RPCMethod<Streamed<Item>, Reply>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
     requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (InboundRequest, TypedItems<Item>) async throws -> Reply
   ) {
     setRoute(
-      method.type, method, requires: rule, at: SourcePlace(fileID, line),
-      .stream(
-        StreamRoute(
-          .requestItems, on: placement, itemTimeout: itemTimeout,
-          ClientStreamingMethod.handler(handler))))
+      method.type, named: method.fullName, requires: rule, at: SourcePlace(fileID, line),
+      .stream(StreamRoute(method, on: placement, itemTimeout: itemTimeout, handler)))
   }
 
   /// Sets the handler of a method with items in both directions. The handler reads them decoded.
@@ -49,7 +43,7 @@ extension LongLinkServer {
   /// throws this error on responds with 400, after the items that it has written. Otherwise like
   /// the form that takes a message type and a shape. Call this before `start`; it traps afterwards.
   public func routeStream<RequestItem: BodyDecodable, ResponseItem: BodyEncodable>(
-    _ method: BidirectionalMethod<RequestItem, ResponseItem>,
+    _ method: RPCMethod<Streamed<RequestItem>, Streamed<ResponseItem>>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
     requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
     _ handler:
@@ -58,10 +52,7 @@ extension LongLinkServer {
       ) async throws -> Void
   ) {
     setRoute(
-      method.type, method, requires: rule, at: SourcePlace(fileID, line),
-      .stream(
-        StreamRoute(
-          [.requestItems, .responseItems], on: placement, itemTimeout: itemTimeout,
-          BidirectionalMethod.handler(handler))))
+      method.type, named: method.fullName, requires: rule, at: SourcePlace(fileID, line),
+      .stream(StreamRoute(method, on: placement, itemTimeout: itemTimeout, handler)))
   }
 }

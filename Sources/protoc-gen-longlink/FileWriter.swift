@@ -139,19 +139,24 @@ struct FileWriter {
     source.add("/// The methods of the service `\(service.descriptor.fullName)`.")
     source.block("\(access)nonisolated enum \(service.enumeration) {") {
       for method in service.methods {
-        let value = schema.runtime(method.valueType)
-        let request = schema.type(method.descriptor.inputType)
-        let reply = schema.type(method.descriptor.outputType)
+        let value = schema.runtime("RPCMethod")
+        let request = shape(method.descriptor.inputType, method.descriptor.clientStreaming)
+        let reply = shape(method.descriptor.outputType, method.descriptor.serverStreaming)
         $0.document(
           method.descriptor.protoSourceComments(), else: "The method `\(method.descriptor.name)`.")
         $0.block("\(access)static var \(method.declared): \(value)<\(request), \(reply)> {") {
           let type = method.descriptor.messageType ?? 0
           let names = "\"\(method.descriptor.name)\", of: \"\(service.descriptor.fullName)\""
-          let ending = method.kind == .unary ? ", idempotency: \(method.idempotency)" : ""
-          $0.add("\(value)(\(type), \(names)\(ending))")
+          $0.add("\(value)(\(type), \(names), idempotency: \(method.idempotency))")
         }
       }
     }
+  }
+
+  /// The type of a request or response in its method.
+  private func shape(_ message: Descriptor, _ isStream: Bool) -> String {
+    let type = schema.type(message)
+    return isStream ? "\(schema.runtime("Streamed"))<\(type)>" : type
   }
 }
 #endif

@@ -33,16 +33,6 @@ struct Service {
       }
     }
 
-    /// The type of the value that describes the method.
-    var valueType: String {
-      switch kind {
-      case .unary: "RPCMethod"
-      case .serverStreaming: "ServerStreamingMethod"
-      case .clientStreaming: "ClientStreamingMethod"
-      case .bidirectional: "BidirectionalMethod"
-      }
-    }
-
     /// The case of `Idempotency` for the method's option.
     var idempotency: String {
       switch descriptor.options.idempotencyLevel {

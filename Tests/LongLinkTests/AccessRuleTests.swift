@@ -56,14 +56,15 @@ import Testing
       called.add(request.type)
       return pair
     }
-    server.routeStream(ClientStreamingMethod<Pair, Pair>(22), requires: rule) { request, _ in
+    server.routeStream(RPCMethod<Streamed<Pair>, Pair>(22), requires: rule) { request, _ in
       called.add(request.type)
       return Pair()
     }
-    server.routeStream(ServerStreamingMethod<Pair, Pair>(23), requires: rule) { _, request, _ in
+    server.routeStream(RPCMethod<Pair, Streamed<Pair>>(23), requires: rule) { _, request, _ in
       called.add(request.type)
     }
-    server.routeStream(BidirectionalMethod<Pair, Pair>(24), requires: rule) { request, _, _ in
+    server.routeStream(RPCMethod<Streamed<Pair>, Streamed<Pair>>(24), requires: rule) {
+      request, _, _ in
       called.add(request.type)
     }
   }

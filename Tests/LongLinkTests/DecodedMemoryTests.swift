@@ -10,7 +10,7 @@ import Testing
 /// What typed bodies take once they are decoded: it counts in a server's memory.
 @Suite struct DecodedMemoryTests {
   private static let keep = RPCMethod<ProtobufListValue, EmptyBody>(9)
-  private static let each = ClientStreamingMethod<ProtobufListValue, EmptyBody>(10)
+  private static let each = RPCMethod<Streamed<ProtobufListValue>, EmptyBody>(10)
 
   /// The encoding of a list of empty values: two bytes each, and in memory about seventy.
   private static func list(_ count: Int) -> [UInt8] {

@@ -29,15 +29,15 @@ import Testing
       case .stream: server.routeStream(1, .requestItems, line: line) { _, _, _ in Bytes() }
       case .serverStream:
         server.routeStream(
-          ServerStreamingMethod<Bytes, Bytes>(1, "Say", of: "talk.Talk"), line: line
+          RPCMethod<Bytes, Streamed<Bytes>>(1, "Say", of: "talk.Talk"), line: line
         ) { _, _, _ in }
       case .clientStream:
         server.routeStream(
-          ClientStreamingMethod<Bytes, Bytes>(1, "Say", of: "talk.Talk"), line: line
+          RPCMethod<Streamed<Bytes>, Bytes>(1, "Say", of: "talk.Talk"), line: line
         ) { _, _ in [] }
       case .bothStreams:
         server.routeStream(
-          BidirectionalMethod<Bytes, Bytes>(1, "Say", of: "talk.Talk"), line: line
+          RPCMethod<Streamed<Bytes>, Streamed<Bytes>>(1, "Say", of: "talk.Talk"), line: line
         ) { _, _, _ in }
       case .onAccept: server.onAccept(line: line) { _ in true }
       case .onConnect: server.onConnect(line: line) { _ in }

@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  private static let ones = ClientStreamingMethod<One, One>(20)
+  private static let ones = RPCMethod<Streamed<One>, One>(20)
 
   /// 20 fails by itself, or returns its error instead; 21 fails with the last error of 20.
   private static func routes(_ server: LongLinkServer, throwsOn: Bool) {
@@ -72,7 +72,7 @@ import Testing
   func `a handler's error of a stream that it reads itself is none of its own`(
     code: LongLinkError.Code, source: Source
   ) async throws {
-    let answers = ServerStreamingMethod<One, One>(30)
+    let answers = RPCMethod<One, Streamed<One>>(30)
     // One item that is no one, if at all, and then silence.
     @Sendable func answer(_ request: InboundRequest, _ writer: ItemWriter) async throws -> [UInt8] {
       if code == .decodingFailed { try await writer.write([2]) }

@@ -185,7 +185,7 @@ import Testing
         }
       }
       let client = try stage.client(of: server)
-      let method = ServerStreamingMethod<Nothing, Nothing>(10)
+      let method = RPCMethod<Nothing, Streamed<Nothing>>(10)
       let ofBytes = await Self.failures(client.stream(10, []).makeAsyncIterator())
       let ofMessages = await Self.failures(client.stream(method, Nothing()).makeAsyncIterator())
       #expect(ofBytes.map(\.response) == [1_234, 1_234, 1_234])

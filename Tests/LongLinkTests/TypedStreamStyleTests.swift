@@ -8,9 +8,9 @@ import Testing
 
 /// Streams of messages in all styles of calls, and from both sides.
 @Suite struct TypedStreamStyleTests {
-  private static let count = ServerStreamingMethod<Note, Note>(20)
-  private static let sum = ClientStreamingMethod<Note, Note>(21)
-  private static let next = BidirectionalMethod<Note, Note>(22)
+  private static let count = RPCMethod<Note, Streamed<Note>>(20)
+  private static let sum = RPCMethod<Streamed<Note>, Note>(21)
+  private static let next = RPCMethod<Streamed<Note>, Streamed<Note>>(22)
 
   /// Counts to its request; a count to 100 has a note in its middle that is none, and no end.
   private static func routes(_ server: LongLinkServer) {

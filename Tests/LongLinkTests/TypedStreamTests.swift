@@ -7,13 +7,13 @@ import Synchronization
 import Testing
 
 /// The notes below one.
-private let count = ServerStreamingMethod<Note, Note>(20, "Count", of: "test")
+private let count = RPCMethod<Note, Streamed<Note>>(20, "Count", of: "test")
 /// The sum of notes.
-private let sum = ClientStreamingMethod<Note, Note>(21, "Sum", of: "test")
+private let sum = RPCMethod<Streamed<Note>, Note>(21, "Sum", of: "test")
 /// Each note, plus one.
-private let next = BidirectionalMethod<Note, Note>(22, "Next", of: "test")
+private let next = RPCMethod<Streamed<Note>, Streamed<Note>>(22, "Next", of: "test")
 /// As many good items as its request says, then one that is no note, then good ones without end.
-private let damaged = ServerStreamingMethod<Note, Note>(23)
+private let damaged = RPCMethod<Note, Streamed<Note>>(23)
 
 /// Streams of messages between a client and a server.
 @Suite struct TypedStreamTests {

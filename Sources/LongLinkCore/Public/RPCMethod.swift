@@ -4,6 +4,10 @@
 ///
 /// protoc-gen-longlink writes one for each rpc. Clients and connections send its requests, servers
 /// route them, and a `CallClient` of LongLinkCalls makes calls with it.
+///
+/// A method whose request or response has items has ``Streamed`` in the place of that type:
+/// `RPCMethod<Query, Streamed<Price>>` takes a message and returns a stream of messages. The body of
+/// the request before its items, and that of the response after its items, is empty.
 public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
   /// The message type of the method's requests.
   public let type: MessageType
@@ -17,7 +21,8 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
   /// The options of the method's requests; a call's own options override them.
   ///
   /// If `retry` is nil, requests of a method that can safely run twice are retried with
-  /// ``RetryMode/idempotent``.
+  /// ``RetryMode/idempotent``. Of a method with items, `timeout`, `offline`, `priority` and
+  /// `metadata` apply.
   public var options: RequestOptions
 
   /// Makes a method.
@@ -39,7 +44,17 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
     method.options = options.over(wider)
     return method
   }
+
+  /// The method's full name as gRPC writes it, such as `chat.Chat/Say`; empty for a method without
+  /// a name.
+  package var fullName: String {
+    name.isEmpty || service.isEmpty ? name : "\(service)/\(name)"
+  }
 }
+
+/// In an ``RPCMethod``, the type of a request or response that consists of items. There are no
+/// values of it.
+public enum Streamed<Item: Sendable>: Sendable {}
 
 /// Whether the requests of a method can safely run twice: the `idempotency_level` of a .proto file.
 public enum Idempotency: Hashable, Sendable {

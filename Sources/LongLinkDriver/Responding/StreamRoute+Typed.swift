@@ -2,15 +2,17 @@
 
 package import LongLinkCore
 
-// The handlers of routes, made of handlers that get and send messages.
+// Routes of methods with items, made of handlers that get and send messages.
 
-extension ServerStreamingMethod where Request: BodyDecodable, Item: BodyEncodable {
+extension StreamRoute {
   /// Decodes the request for a handler, and encodes its items.
-  package static func handler(
+  package init<Request: BodyDecodable, Item: BodyEncodable>(
+    _ method: RPCMethod<Request, Streamed<Item>>, on placement: HandlerPlacement,
+    itemTimeout: Duration?,
     _ handle:
       @escaping @Sendable (Request, InboundRequest, TypedItemWriter<Item>) async throws -> Void
-  ) -> StreamRoute.Handler {
-    { request, _, writer in
+  ) {
+    self.init(.responseItems, on: placement, itemTimeout: itemTimeout) { request, _, writer in
       var lease: DecodedLease?
       defer { withExtendedLifetime(lease) {} }
       let message = try request.decoded(as: Request.self, lease: &lease)
@@ -18,26 +20,29 @@ extension ServerStreamingMethod where Request: BodyDecodable, Item: BodyEncodabl
       return EmptyBody()
     }
   }
-}
 
-extension ClientStreamingMethod where Item: BodyDecodable, Reply: BodyEncodable {
   /// Decodes the items for a handler.
-  package static func handler(
+  package init<Item: BodyDecodable, Reply: BodyEncodable>(
+    _ method: RPCMethod<Streamed<Item>, Reply>, on placement: HandlerPlacement,
+    itemTimeout: Duration?,
     _ handle: @escaping @Sendable (InboundRequest, TypedItems<Item>) async throws -> Reply
-  ) -> StreamRoute.Handler {
-    { request, items, _ in try await handle(request, TypedItems(items)) }
+  ) {
+    self.init(.requestItems, on: placement, itemTimeout: itemTimeout) { request, items, _ in
+      try await handle(request, TypedItems(items))
+    }
   }
-}
 
-extension BidirectionalMethod where RequestItem: BodyDecodable, ResponseItem: BodyEncodable {
   /// Decodes the items for a handler, and encodes its own.
-  package static func handler(
+  package init<RequestItem: BodyDecodable, ResponseItem: BodyEncodable>(
+    _ method: RPCMethod<Streamed<RequestItem>, Streamed<ResponseItem>>,
+    on placement: HandlerPlacement, itemTimeout: Duration?,
     _ handle:
       @escaping @Sendable (
         InboundRequest, TypedItems<RequestItem>, TypedItemWriter<ResponseItem>
       ) async throws -> Void
-  ) -> StreamRoute.Handler {
-    { request, items, writer in
+  ) {
+    self.init([.requestItems, .responseItems], on: placement, itemTimeout: itemTimeout) {
+      request, items, writer in
       try await handle(request, TypedItems(items), TypedItemWriter(writer))
       return EmptyBody()
     }

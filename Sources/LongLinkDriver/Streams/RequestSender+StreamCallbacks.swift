@@ -69,7 +69,7 @@ extension RequestSender {
   /// request, and `completion` gets `decodingFailed`. Cancel the handle to end the stream.
   @discardableResult
   public func stream<Request: BodyEncodable, Item: BodyDecodable>(
-    _ method: ServerStreamingMethod<Request, Item>, _ request: Request,
+    _ method: RPCMethod<Request, Streamed<Item>>, _ request: Request,
     options: StreamOptions = StreamOptions(), on executor: CallbackExecutor,
     onItem: @escaping @Sendable (Item) -> Void,
     completion: @escaping @Sendable (Result<Void, LongLinkError>) -> Void
@@ -90,13 +90,13 @@ extension RequestSender {
   /// cancel the handle, or if the connection is lost and no item is left.
   @discardableResult
   public func stream<Request: BodyEncodable, Item: BodyDecodable>(
-    _ method: ServerStreamingMethod<Request, Item>, _ request: Request,
+    _ method: RPCMethod<Request, Streamed<Item>>, _ request: Request,
     options: StreamOptions = StreamOptions(), on executor: CallbackExecutor,
     onItem: @escaping @Sendable (Item, _ next: @escaping @Sendable () -> Void) -> Void,
     completion: @escaping @Sendable (Result<Void, LongLinkError>) -> Void
   ) -> RequestHandle {
     let request = StreamRequest(
-      method.type, RequestBody(request), .responseItems, options, on: loop)
+      method.type, RequestBody(request), .responseItems, options.over(method.options), on: loop)
     return start(
       request, on: executor, decode: { (bytes) throws(BodyError) in try Item(copying: bytes) },
       onItem
@@ -110,11 +110,11 @@ extension RequestSender {
   /// An item that does not decode cancels the request and throws `decodingFailed`. Call it only on
   /// plain threads; it traps in a Swift task and on the loop.
   public func streamBlocking<Request: BodyEncodable, Item: BodyDecodable>(
-    _ method: ServerStreamingMethod<Request, Item>, _ request: Request,
+    _ method: RPCMethod<Request, Streamed<Item>>, _ request: Request,
     options: StreamOptions = StreamOptions(), onItem: (Item) throws -> Void
   ) throws {
     let request = StreamRequest(
-      method.type, RequestBody(request), .responseItems, options, on: loop)
+      method.type, RequestBody(request), .responseItems, options.over(method.options), on: loop)
     _ = try readBlocking(
       request, decode: { (bytes) throws(BodyError) in try Item(copying: bytes) }, onItem)
   }

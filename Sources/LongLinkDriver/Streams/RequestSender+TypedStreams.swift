@@ -11,10 +11,10 @@ extension RequestSender {
   /// An item that does not decode cancels the request and throws `decodingFailed`. Otherwise
   /// iterating throws as it does for the form that takes a message type.
   public func stream<Request: BodyEncodable, Item: BodyDecodable>(
-    _ method: ServerStreamingMethod<Request, Item>, _ request: Request,
+    _ method: RPCMethod<Request, Streamed<Item>>, _ request: Request,
     options: StreamOptions = StreamOptions()
   ) -> TypedItemStream<Item> {
-    TypedItemStream(stream(method.type, request, options: options))
+    TypedItemStream(stream(method.type, request, options: options.over(method.options)))
   }
 
   /// Sends a request with items of yours, and returns the decoded reply.
@@ -22,10 +22,11 @@ extension RequestSender {
   /// Your items end when `work` returns. Throws `decodingFailed`, delivery `answered`, if the
   /// response does not decode as the reply, and otherwise as the form that takes a message type.
   public func sendItems<Item: BodyEncodable, Reply: BodyDecodable>(
-    _ method: ClientStreamingMethod<Item, Reply>, options: StreamOptions = StreamOptions(),
+    _ method: RPCMethod<Streamed<Item>, Reply>, options: StreamOptions = StreamOptions(),
     _ work: (TypedItemWriter<Item>) async throws -> Void
   ) async throws -> Reply {
-    let bytes = try await sendItems(method.type, EmptyBody(), options: options) { writer in
+    let bytes = try await sendItems(method.type, EmptyBody(), options: options.over(method.options))
+    { writer in
       try await work(TypedItemWriter(writer))
     }
     return try RPCMethod<EmptyBody, Reply>(method.type).reply(of: bytes)
@@ -37,11 +38,12 @@ extension RequestSender {
   /// throws, because an item does not decode for instance, the request is cancelled and the error
   /// is thrown on. Otherwise it throws as the form that takes a message type.
   public func exchange<RequestItem: BodyEncodable, ResponseItem: BodyDecodable>(
-    _ method: BidirectionalMethod<RequestItem, ResponseItem>,
+    _ method: RPCMethod<Streamed<RequestItem>, Streamed<ResponseItem>>,
     options: StreamOptions = StreamOptions(),
     _ work: (TypedItems<ResponseItem>, TypedItemWriter<RequestItem>) async throws -> Void
   ) async throws {
-    _ = try await exchange(method.type, EmptyBody(), options: options) { items, writer in
+    _ = try await exchange(method.type, EmptyBody(), options: options.over(method.options)) {
+      items, writer in
       try await work(TypedItems(items), TypedItemWriter(writer))
     }
   }

@@ -48,6 +48,16 @@ public struct StreamOptions: Hashable, Sendable {
     self.retriesIfSafe = retriesIfSafe
   }
 
+  /// Returns these options with unset ones taken from those of a method.
+  func over(_ method: RequestOptions) -> StreamOptions {
+    var options = self
+    options.timeout = timeout ?? method.timeout
+    options.offline = offline ?? method.offline
+    options.priority = priority ?? method.priority
+    if !method.metadata.isEmpty { options.metadata = method.metadata.merging(metadata) { $1 } }
+    return options
+  }
+
   /// The options of the request that opens the stream.
   var request: RequestOptions {
     RequestOptions(

@@ -65,7 +65,7 @@ SwiftProtobuf CProtobufC Words CWords Enums CEnums Stubs BodyDecodable BodyEncod
 CallbackExecutor EventLoop HandlerPlacement InboundRequest LongLinkClient LongLinkError MessageType
 ProtobufBody ProtobufCArena ProtobufCBody ProtobufCLayout ProtobufCMessage ProtobufCReader
 Endpoint ProtobufEmpty ProtobufTimestamp PushMessage Rejection RequestOptions RequestSender RequestTask
-RPCMethod ServerStreamingMethod ClientStreamingMethod BidirectionalMethod ServerAction SimulatedServer
+RPCMethod Streamed ServerAction SimulatedServer
 SocketAddress StreamOptions TypedItems TypedItemStream TypedItemWriter TypedRequestTask _ __ _1 _a __b a__c a_1 a1 A_B ab_ HTTP2 userID user_url
 """.split()
 

@@ -19,16 +19,16 @@ public nonisolated enum ParcelsMethods {
     LongLinkProtobufC::RPCMethod(102, "Clear", of: "parcel.Parcels", idempotency: .unknown)
   }
   /// Says where a parcel is, each time that it has moved.
-  public static var track: LongLinkProtobufC::ServerStreamingMethod<Parcels::FindRequest, Parcels::Moved> {
-    LongLinkProtobufC::ServerStreamingMethod(103, "Track", of: "parcel.Parcels")
+  public static var track: LongLinkProtobufC::RPCMethod<Parcels::FindRequest, LongLinkProtobufC::Streamed<Parcels::Moved>> {
+    LongLinkProtobufC::RPCMethod(103, "Track", of: "parcel.Parcels", idempotency: .unknown)
   }
   /// Takes many parcels in, and says what the last is called.
-  public static var sendAll: LongLinkProtobufC::ClientStreamingMethod<Parcels::SendRequest, Parcels::SendReply> {
-    LongLinkProtobufC::ClientStreamingMethod(104, "SendAll", of: "parcel.Parcels")
+  public static var sendAll: LongLinkProtobufC::RPCMethod<LongLinkProtobufC::Streamed<Parcels::SendRequest>, Parcels::SendReply> {
+    LongLinkProtobufC::RPCMethod(104, "SendAll", of: "parcel.Parcels", idempotency: .unknown)
   }
   /// The method `Unwrap`.
-  public static var unwrap: LongLinkProtobufC::BidirectionalMethod<Parcels::Parcel, Parcels::Parcel> {
-    LongLinkProtobufC::BidirectionalMethod(105, "Unwrap", of: "parcel.Parcels")
+  public static var unwrap: LongLinkProtobufC::RPCMethod<LongLinkProtobufC::Streamed<Parcels::Parcel>, LongLinkProtobufC::Streamed<Parcels::Parcel>> {
+    LongLinkProtobufC::RPCMethod(105, "Unwrap", of: "parcel.Parcels", idempotency: .unknown)
   }
 }
 

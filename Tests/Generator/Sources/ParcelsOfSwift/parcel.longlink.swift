@@ -19,16 +19,16 @@ public nonisolated enum ParcelsMethods {
     LongLinkProtobuf::RPCMethod(102, "Clear", of: "parcel.Parcels", idempotency: .unknown)
   }
   /// Says where a parcel is, each time that it has moved.
-  public static var track: LongLinkProtobuf::ServerStreamingMethod<ParcelsOfSwift::Parcel_FindRequest, ParcelsOfSwift::Parcel_Moved> {
-    LongLinkProtobuf::ServerStreamingMethod(103, "Track", of: "parcel.Parcels")
+  public static var track: LongLinkProtobuf::RPCMethod<ParcelsOfSwift::Parcel_FindRequest, LongLinkProtobuf::Streamed<ParcelsOfSwift::Parcel_Moved>> {
+    LongLinkProtobuf::RPCMethod(103, "Track", of: "parcel.Parcels", idempotency: .unknown)
   }
   /// Takes many parcels in, and says what the last is called.
-  public static var sendAll: LongLinkProtobuf::ClientStreamingMethod<ParcelsOfSwift::Parcel_SendRequest, ParcelsOfSwift::Parcel_SendReply> {
-    LongLinkProtobuf::ClientStreamingMethod(104, "SendAll", of: "parcel.Parcels")
+  public static var sendAll: LongLinkProtobuf::RPCMethod<LongLinkProtobuf::Streamed<ParcelsOfSwift::Parcel_SendRequest>, ParcelsOfSwift::Parcel_SendReply> {
+    LongLinkProtobuf::RPCMethod(104, "SendAll", of: "parcel.Parcels", idempotency: .unknown)
   }
   /// The method `Unwrap`.
-  public static var unwrap: LongLinkProtobuf::BidirectionalMethod<ParcelsOfSwift::Parcel_Parcel, ParcelsOfSwift::Parcel_Parcel> {
-    LongLinkProtobuf::BidirectionalMethod(105, "Unwrap", of: "parcel.Parcels")
+  public static var unwrap: LongLinkProtobuf::RPCMethod<LongLinkProtobuf::Streamed<ParcelsOfSwift::Parcel_Parcel>, LongLinkProtobuf::Streamed<ParcelsOfSwift::Parcel_Parcel>> {
+    LongLinkProtobuf::RPCMethod(105, "Unwrap", of: "parcel.Parcels", idempotency: .unknown)
   }
 }
 

@@ -111,9 +111,10 @@ import Testing
       "M/good.longlink.swift",
       [
         "LongLinkProtobufC::RPCMethod<M::A, M::B> {",
-        "LongLinkProtobufC::ServerStreamingMethod(2, \"Down\", of: \"S\")",
-        "LongLinkProtobufC::ClientStreamingMethod<M::A, M::B> {",
-        "LongLinkProtobufC::BidirectionalMethod<M::A, M::B> {",
+        "RPCMethod<M::A, LongLinkProtobufC::Streamed<M::B>> {",
+        "LongLinkProtobufC::RPCMethod(2, \"Down\", of: \"S\", idempotency: .unknown)",
+        "RPCMethod<LongLinkProtobufC::Streamed<M::A>, M::B> {",
+        "RPCMethod<LongLinkProtobufC::Streamed<M::A>, LongLinkProtobufC::Streamed<M::B>> {",
       ])
     try expect(
       "M/good.client.swift",
