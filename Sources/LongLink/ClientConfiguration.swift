@@ -43,8 +43,9 @@ public struct ClientConfiguration: Sendable {
   public var sendsCredentialUnencrypted = false
   /// The timeout of requests without one, from their creation; above zero. Default 15 s.
   public var timeout: Duration = .seconds(15)
-  /// What happens to requests while there is no connection. Default: they wait.
-  public var offline: OfflinePolicy = .wait
+  /// Whether requests wait while there is no connection; see `RequestOptions.waitsForConnection`.
+  /// Default true.
+  public var waitsForConnection = true
   /// The most requests that may wait for a connection, for room on it, or for a retry; at least 0.
   /// Default 10,000.
   ///

@@ -88,7 +88,8 @@ final class ClientCore {
     self.states = states
     log = PeerLog(configuration.logger)
     defaults = RequestDefaults(
-      timeout: configuration.timeout.clampedNanoseconds, offline: configuration.offline)
+      timeout: configuration.timeout.clampedNanoseconds,
+      offline: OfflinePolicy(waits: configuration.waitsForConnection))
     pushes = PushQueue(
       maxWaiting: configuration.maxWaiting, maxWaitingBytes: configuration.maxWaitingBytes,
       timeout: defaults.timeout, on: loop)

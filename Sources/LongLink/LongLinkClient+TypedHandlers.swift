@@ -30,7 +30,7 @@ extension LongLinkClient {
     _ method: RPCMethod<Request, Streamed<Item>>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
     _ handler:
-      @escaping @Sendable (Request, InboundRequest, TypedItemWriter<Item>) async throws -> Void
+      @escaping @Sendable (Request, InboundRequest, ItemWriter<Item>) async throws -> Void
   ) {
     router.set(
       method.type,
@@ -46,7 +46,7 @@ extension LongLinkClient {
   public func onStreamRequest<Item: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Streamed<Item>, Reply>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
-    _ handler: @escaping @Sendable (InboundRequest, TypedItems<Item>) async throws -> Reply
+    _ handler: @escaping @Sendable (InboundRequest, Items<Item>) async throws -> Reply
   ) {
     router.set(
       method.type,
@@ -64,7 +64,7 @@ extension LongLinkClient {
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
     _ handler:
       @escaping @Sendable (
-        InboundRequest, TypedItems<RequestItem>, TypedItemWriter<ResponseItem>
+        InboundRequest, Items<RequestItem>, ItemWriter<ResponseItem>
       ) async throws -> Void
   ) {
     router.set(

@@ -10,13 +10,14 @@ public import LongLinkCore
 /// connection ends, until `close`. It may be used from any thread. Requests are cheapest in tasks
 /// on its event loop (`Task(executorPreference: client.loop)`), because they never switch threads.
 /// A client that is released without `close` aborts everything in flight.
-public final class LongLinkClient: Sendable {
+public final class LongLinkClient: RequestSender {
   /// The configuration that the client was made with.
   public var configuration: ClientConfiguration { settings.value }
   /// The event loop of the connection.
   public let loop: EventLoop
   let core: LoopBound<ClientCore>
-  @usableFromInline let port: RequestPort
+  /// Where the client's requests go, for types that send theirs over the client's connections.
+  public let senderPort: SenderPort
   /// Once for the client and its core: there may be thousands of clients.
   private let settings: Box<ClientConfiguration>
   let router = Router()
@@ -36,7 +37,8 @@ public final class LongLinkClient: Sendable {
     let core = ClientCore(
       settings: settings, on: loop, router: router, hub: hub, states: stateHub)
     self.core = LoopBound(core, on: loop)
-    port = RequestPort(core, observers: configuration.observers, on: loop)
+    senderPort = SenderPort(
+      RequestPort(core, observers: configuration.observers, on: loop))
   }
 
   /// Makes a client of one or more servers, in order of preference, with the default configuration
@@ -151,7 +153,7 @@ extension LongLinkClient {
     _ type: MessageType, _ shape: StreamShape, on placement: HandlerPlacement = .connectionLoop,
     itemTimeout: Duration? = nil,
     _ handler:
-      @escaping @Sendable (InboundRequest, Items, ItemWriter) async throws
+      @escaping @Sendable (InboundRequest, Items<[UInt8]>, ItemWriter<[UInt8]>) async throws
       -> any BodyEncodable & Sendable
   ) {
     router.set(

@@ -43,10 +43,10 @@ extension Route {
       return .task(placement, whole)
     case .stream(var route):
       let handler = route.handler
-      route.handler = { request, items, writer in
+      route.handler = { request, channel in
         let whole = compose(interceptors) { @concurrent request in
           try Task.checkCancellation()
-          return try await handler(request, items, writer)
+          return try await handler(request, channel)
         }
         return try await whole(request)
       }

@@ -50,12 +50,12 @@ public final class ItemBroadcast: Sendable {
   ///
   /// Throws a `Rejection` with 429 if the stream was too slow for a buffer that closes, and
   /// otherwise as `ItemWriter.write` does.
-  public func send(to writer: ItemWriter) async throws {
+  public func send<Message>(to writer: ItemWriter<Message>) async throws {
     let subscription = subscribe(list)
     while true {
       switch await subscription.box.next() {
       case .element(let item):
-        try await writer.write(item.bytes)
+        try await writer.write(encoded: item.bytes)
       case .end:
         try Task.checkCancellation()
         return

@@ -50,7 +50,7 @@ extension LongLinkServer {
     itemTimeout: Duration? = nil, requires rule: AccessRule? = nil,
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler:
-      @escaping @Sendable (InboundRequest, Items, ItemWriter) async throws
+      @escaping @Sendable (InboundRequest, Items<[UInt8]>, ItemWriter<[UInt8]>) async throws
       -> any BodyEncodable & Sendable
   ) {
     setRoute(

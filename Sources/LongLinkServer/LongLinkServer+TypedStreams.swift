@@ -14,7 +14,7 @@ extension LongLinkServer {
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
     requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
     _ handler:
-      @escaping @Sendable (Request, InboundRequest, TypedItemWriter<Item>) async throws -> Void
+      @escaping @Sendable (Request, InboundRequest, ItemWriter<Item>) async throws -> Void
   ) {
     setRoute(
       method.type, named: method.fullName, requires: rule, at: SourcePlace(fileID, line),
@@ -30,7 +30,7 @@ extension LongLinkServer {
     _ method: RPCMethod<Streamed<Item>, Reply>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
     requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
-    _ handler: @escaping @Sendable (InboundRequest, TypedItems<Item>) async throws -> Reply
+    _ handler: @escaping @Sendable (InboundRequest, Items<Item>) async throws -> Reply
   ) {
     setRoute(
       method.type, named: method.fullName, requires: rule, at: SourcePlace(fileID, line),
@@ -48,7 +48,7 @@ extension LongLinkServer {
     requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
     _ handler:
       @escaping @Sendable (
-        InboundRequest, TypedItems<RequestItem>, TypedItemWriter<ResponseItem>
+        InboundRequest, Items<RequestItem>, ItemWriter<ResponseItem>
       ) async throws -> Void
   ) {
     setRoute(

@@ -16,7 +16,7 @@ extension FileWriter {
     let output = schema.type(method.descriptor.outputType)
     let value = schema.method(method, of: service)
     let options = "options: LongLink::StreamOptions = LongLink::StreamOptions()"
-    let writer = "LongLink::TypedItemWriter<\(input)>"
+    let writer = "LongLink::ItemWriter<\(input)>"
     source.add("")
     source.document(
       method.descriptor.protoSourceComments(), else: clientSummary(method))
@@ -26,7 +26,7 @@ extension FileWriter {
         """
         \(access)func \(method.declared)(
           _ request: \(input), \(options)
-        ) -> LongLink::TypedItemStream<\(output)> {
+        ) -> LongLink::ItemStream<\(output)> {
           sender.stream(\(value), request, options: options)
         }
         """)
@@ -47,7 +47,7 @@ extension FileWriter {
         \(access)nonisolated(nonsending) func \(method.declared)(
           \(options),
           _ work: nonisolated(nonsending) (
-            LongLink::TypedItems<\(output)>, \(writer)
+            LongLink::Items<\(output)>, \(writer)
           ) async throws -> ()
         ) async throws {
           try await sender.exchange(\(value), options: options, work)
@@ -120,9 +120,9 @@ extension FileWriter {
   func writeStreamRequirement(_ method: Service.Method, to source: inout SourceText) {
     let input = schema.type(method.descriptor.inputType)
     let output = schema.type(method.descriptor.outputType)
-    let writer = "writer: LongLinkServer::TypedItemWriter<\(output)>"
+    let writer = "writer: LongLinkServer::ItemWriter<\(output)>"
     let context = "context: LongLinkServer::InboundRequest"
-    let items = "_ items: LongLinkServer::TypedItems<\(input)>"
+    let items = "_ items: LongLinkServer::Items<\(input)>"
     let lines =
       switch method.kind {
       case .unary, .serverStreaming:

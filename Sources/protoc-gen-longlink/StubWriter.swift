@@ -74,7 +74,7 @@ extension FileWriter {
       /// Like the asynchronous form, but returns a handle immediately.
       \(access)func submit\(method.upperName)(
         _ request: \(request), options: LongLink::RequestOptions = LongLink::RequestOptions()
-      ) -> LongLink::TypedRequestTask<\(reply)> {
+      ) -> LongLink::RequestTask<\(reply)> {
         sender.submit(
           \(called))
       }

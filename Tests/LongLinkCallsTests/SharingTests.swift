@@ -158,7 +158,7 @@ import Testing
     try await Scene.run { scene in
       scene.server.on(1, .reply([9]), after: .seconds(1))
       let first = scene.spawn { try await scene.api.call(read, [7]) }
-      let hasty = CallPolicy(RequestOptions(offline: .failUnlessConnecting))
+      let hasty = CallPolicy(RequestOptions(waitsForConnection: false))
       let second = scene.spawn { try await scene.api.call(read, [7], policy: hasty) }
       _ = try await (first.value, second.value)
       #expect(scene.server.requests(of: 1).count == 2)

@@ -87,8 +87,7 @@ extension TidyTests {
     (
       "@inlinable",
       [
-        "LongLink": 3, "LongLinkCore": 137, "LongLinkDriver": 8, "LongLinkProtobufC": 25,
-        "LongLinkTransport": 7,
+        "LongLinkCore": 137, "LongLinkDriver": 10, "LongLinkProtobufC": 25, "LongLinkTransport": 7,
       ]
     ),
   ]

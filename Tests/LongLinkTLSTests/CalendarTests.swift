@@ -87,7 +87,8 @@ import Testing
       machine.calendarOffset = Self.years * 30
       let request = simulation.spawn {
         try await world.client.request(
-          World.echo, [1], options: RequestOptions(timeout: .seconds(120), offline: .wait))
+          World.echo, [1], options: RequestOptions(timeout: .seconds(120), waitsForConnection: true)
+        )
       }
       try await simulation.sleep(for: .seconds(20))
       let connections = await world.server.counters().openConnections

@@ -30,7 +30,7 @@ import Testing
   }
 
   /// The items of a stream, and its outcome.
-  private static func read(_ stream: ItemStream) async -> ([[UInt8]], LongLinkError?) {
+  private static func read(_ stream: ItemStream<[UInt8]>) async -> ([[UInt8]], LongLinkError?) {
     var items: [[UInt8]] = []
     do throws(LongLinkError) {
       var iterator = stream.makeAsyncIterator()

@@ -62,7 +62,7 @@ import Testing
       // As from another thread: the request has its turn on the loop before the close.
       client.loop.execute {
         client.request(
-          .echo, [1], options: RequestOptions(offline: .failUnlessConnecting), on: .connectionLoop
+          .echo, [1], options: RequestOptions(waitsForConnection: false), on: .connectionLoop
         ) { _ in
           order.add("completed")
         }
@@ -171,7 +171,7 @@ import Testing
       let client = try stage.client(of: try await stage.serve())
       try await client.connect()
       let order = Tally<String>()
-      let options = RequestOptions(timeout: .seconds(1_000), offline: .failUnlessConnecting)
+      let options = RequestOptions(timeout: .seconds(1_000), waitsForConnection: false)
       client.request(.hang, [1], options: options, on: .connectionLoop) { _ in
         order.add("completed")
       }

@@ -151,7 +151,7 @@ private actor LoopCaller {
     }
   }
 
-  private func write(_ item: [UInt8], to writer: ItemWriter) async throws {
+  private func write(_ item: [UInt8], to writer: ItemWriter<[UInt8]>) async throws {
     #expect(client.loop.isCurrent)
     try await writer.write(item)
     assertIsolated()

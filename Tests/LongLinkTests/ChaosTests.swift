@@ -138,7 +138,7 @@ import Testing
       let options = RequestOptions(
         timeout: .milliseconds(draw >> 8 % 700 + 1),
         cancelsAtPeer: draw >> 20 & 1 != 0,
-        offline: draw >> 21 & 3 == 0 ? .failUnlessConnecting : .wait,
+        waitsForConnection: draw >> 21 & 3 != 0,
         priority: UInt32(draw >> 46 & 3),
         retry: Self.isIdempotent(number) ? .idempotent : .ifSafe,
         order: Self.isOrdered(number) ? .ordered : .byUrgency

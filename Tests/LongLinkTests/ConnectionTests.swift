@@ -40,14 +40,15 @@ import Darwin
       simulation.network.connects = .refused
       let client = try stage.client(of: server)
       let seen = Tally<ConnectionState>()
-      func ask(_ count: Int, _ offline: OfflinePolicy) {
+      func ask(_ count: Int, _ waits: Bool) {
         client.request(
-          .echo, [UInt8](repeating: 0, count: count), options: RequestOptions(offline: offline),
+          .echo, [UInt8](repeating: 0, count: count),
+          options: RequestOptions(waitsForConnection: waits),
           on: .connectionLoop
         ) { _ in seen.add(client.state) }
       }
-      ask(2_000, .wait)
-      ask(1, .failUnlessConnecting)
+      ask(2_000, true)
+      ask(1, false)
       await seen.reached(1)
       guard case .waiting = seen.elements[0] else {
         Issue.record("\(seen.elements)")

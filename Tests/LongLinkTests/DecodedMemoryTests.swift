@@ -49,7 +49,7 @@ import Testing
       let client = try stage.client(of: server)
       let options = RequestOptions(retry: .never)
       // One after the other: those that decode at the same time may all be refused.
-      var tasks: [RequestTask] = []
+      var tasks: [RequestTask<[UInt8]>] = []
       for count in 1...5 {
         tasks.append(client.submit(9, Self.list(100_000), options: options))
         await calls.reached(min(count, 2))

@@ -74,7 +74,7 @@ import Testing
       // The client does not know yet: these arrive at a server that takes nothing.
       try await simulation.sleep(for: .milliseconds(1))
       let second = client.submit(.echo, [2])
-      let third = client.submit(.echo, [3], options: RequestOptions(offline: .failUnlessConnecting))
+      let third = client.submit(.echo, [3], options: RequestOptions(waitsForConnection: false))
       #expect(try await second.value == [2, 0])
       let error = try await failure { try await third.value }
       #expect(error.delivery == .refused)

@@ -22,7 +22,7 @@ import Testing
       #expect("\(connect)" == "connect to \(address): \(reason)")
       let request = try await failure {
         try await client.request(
-          .echo, [1], options: RequestOptions(offline: .failUnlessConnecting))
+          .echo, [1], options: RequestOptions(waitsForConnection: false))
       }
       let delivery = "; delivery: notSent"
       #expect(
@@ -117,9 +117,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [OfflinePolicy.wait, .failUnlessConnecting])
+  @Test(arguments: [true, false])
   func `an error keeps how the server refused an earlier sending`(
-    _ offline: OfflinePolicy
+    _ waits: Bool
   ) async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await SimulatedServer.start(
@@ -128,9 +128,9 @@ import Testing
       let client = try stage.client(to: [.host("10.0.0.1", port: 4_000)])
       try await client.connect()
       simulation.network.connects = .refused
-      let options = RequestOptions(timeout: .seconds(20), offline: offline)
+      let options = RequestOptions(timeout: .seconds(20), waitsForConnection: waits)
       let error = try await failure { try await client.request(1, [], options: options) }
-      #expect(error.code == (offline == .wait ? .deadlineExceeded : .notConnected), "\(error)")
+      #expect(error.code == (waits ? .deadlineExceeded : .notConnected), "\(error)")
       let ending = #"; an earlier sending was refused with 429: busy\n"#
       #expect(error.delivery == .refused && error.detail.hasSuffix(ending), "\(error)")
       await server.stop()

@@ -28,7 +28,7 @@ import Darwin
       #expect(error.peer == address)
       let second = try await failure {
         try await client.request(
-          .echo, [1], options: RequestOptions(offline: .failUnlessConnecting))
+          .echo, [1], options: RequestOptions(waitsForConnection: false))
       }
       #expect(second.code == .notConnected || second.code == .connectFailed)
       #expect(second.delivery == .notSent)
@@ -78,7 +78,7 @@ import Darwin
     try await Stage.simulate { stage, simulation in
       simulation.network.connects = .refused
       let client = try stage.client(to: [.host("10.0.0.1", port: 80)]) {
-        $0.offline = .failUnlessConnecting
+        $0.waitsForConnection = false
       }
       let first = try await failure { try await client.request(.echo, [1]) }
       #expect(first.code == .connectFailed)
@@ -128,7 +128,7 @@ import Darwin
         defer { simulation.network.loseAllLinks() }
         return (
           client.submit(.echo, [1]),
-          client.submit(.echo, [2], options: RequestOptions(offline: .failUnlessConnecting))
+          client.submit(.echo, [2], options: RequestOptions(waitsForConnection: false))
         )
       }
       let error = try await failure { try await fails.value }

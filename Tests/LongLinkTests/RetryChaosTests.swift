@@ -100,7 +100,7 @@ import Testing
   ) {
     let options = RequestOptions(
       timeout: .milliseconds(simulation.random(in: 20...1_500)),
-      offline: simulation.random(in: 0...7) == 0 ? .failUnlessConnecting : .wait,
+      waitsForConnection: simulation.random(in: 0...7) != 0,
       priority: UInt32(simulation.random(in: 0...2)),
       retry: Self.isIdempotent(number) ? .idempotent : .ifSafe,
       order: Self.isOrdered(number) ? .ordered : .byUrgency)

@@ -223,7 +223,7 @@ import Testing
         server.on(1, [ending, .reply([7])])
         let error = try await failure { try await client.request(1, [1]) }
         #expect(error.code == .connectionLost && error.delivery == .sent)
-        let unready = RequestOptions(offline: .failUnlessConnecting, retry: .idempotent)
+        let unready = RequestOptions(waitsForConnection: false, retry: .idempotent)
         server.on(1, [ending, .reply([7])])
         try await client.connect()
         let other = try await failure { try await client.request(1, [1], options: unready) }

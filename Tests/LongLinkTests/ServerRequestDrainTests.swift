@@ -169,7 +169,7 @@ import Testing
       try await client.connect()
       let error = try await failure {
         try await client.request(
-          .echo, [1], options: RequestOptions(offline: .failUnlessConnecting))
+          .echo, [1], options: RequestOptions(waitsForConnection: false))
       }
       #expect(error.response == .overloaded && error.delivery == .refused)
       await server.stop()

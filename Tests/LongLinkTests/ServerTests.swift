@@ -113,7 +113,7 @@ import Testing
       let client = try stage.client(of: server)
       #expect(try await client.request(.echo, [1]) == [1])
       let error = try await failure {
-        try await client.request(5, [1], options: RequestOptions(offline: .failUnlessConnecting))
+        try await client.request(5, [1], options: RequestOptions(waitsForConnection: false))
       }
       #expect(error.code == .connectionLost)
       await server.waitUntilShutDown()

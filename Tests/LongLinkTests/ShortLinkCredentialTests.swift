@@ -83,7 +83,7 @@ import Testing
       goOn.open()
       try await stage.clientLoop.sleep(for: .seconds(1))
       #expect(await client.counters().shortLinksFailed["short://10.0.0.1:8080"] == 0)
-      let options = RequestOptions(offline: .failUnlessConnecting)
+      let options = RequestOptions(waitsForConnection: false)
       let error = try await failure { try await client.request(.echo, [1], options: options) }
       #expect(error.detail.contains("suspended"), "\(error)")
       task.cancel()

@@ -136,7 +136,7 @@ import Testing
       let loop = leaving == .droppedElsewhere ? stage.serverLoop : stage.clientLoop
       try await Task(executorPreference: loop) {
         for _ in 0..<3 {
-          var iterators: [ItemStream.Iterator] = []
+          var iterators: [Items<[UInt8]>] = []
           for _ in 0..<4 {
             var iterator = client.stream(10, []).makeAsyncIterator()
             let item = try await iterator.next()

@@ -53,34 +53,13 @@ import Testing
     }
 
     let client: LongLinkClient
-    let port: RequestPort
-    var loop: EventLoop { client.loop }
+    let senderPort: SenderPort
 
     /// On the loop of the client.
     init(_ client: LongLinkClient, delay: (@Sendable () async -> Void)?) {
       self.client = client
-      port = RequestPort(Sink(client.port, delay), on: client.loop)
+      senderPort = SenderPort(RequestPort(Sink(client.port, delay), on: client.loop))
     }
-
-    func request(
-      _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
-    ) async throws(LongLinkError) -> [UInt8] {
-      try await client.request(type, body, options: options)
-    }
-
-    func submit(
-      _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
-    ) -> RequestTask { client.submit(type, body, options: options) }
-
-    func request(
-      _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
-      on executor: CallbackExecutor,
-      completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
-    ) -> RequestHandle {
-      client.request(type, body, options: options, on: executor, completion: completion)
-    }
-
-    func start(_ stream: StreamRequest) -> RequestHandle { stream.start(on: port) }
   }
 
   /// Types 20, 21 and 22 read and write nothing; 23 responds with the items that it has read.

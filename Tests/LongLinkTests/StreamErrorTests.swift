@@ -74,7 +74,9 @@ import Testing
   ) async throws {
     let answers = RPCMethod<One, Streamed<One>>(30)
     // One item that is no one, if at all, and then silence.
-    @Sendable func answer(_ request: InboundRequest, _ writer: ItemWriter) async throws -> [UInt8] {
+    @Sendable func answer(_ request: InboundRequest, _ writer: ItemWriter<[UInt8]>) async throws
+      -> [UInt8]
+    {
       if code == .decodingFailed { try await writer.write([2]) }
       try await request.clock.sleep(for: .seconds(1_000_000))
       return []
@@ -104,7 +106,7 @@ import Testing
       let client = try stage.client(of: server)
       client.onStreamRequest(answers.type, .responseItems) { try await answer($0, $2) }
       let error = try await failure {
-        try await client.sendItems(Self.ones) { writer in await writer.writer.waitForEnd() }
+        try await client.sendItems(Self.ones) { writer in await writer.waitForEnd() }
       }
       #expect(error.response == .failed && error.delivery == .answered)
       let counters = await server.counters().connections

@@ -40,7 +40,7 @@ import Testing
       var options = StreamOptions(window: 1_024)
       if ending == .deadline { options.timeout = .seconds(5) }
       let stream = client.stream(10, [], options: options)
-      var iterator: ItemStream.Iterator? = stream.makeAsyncIterator()
+      var iterator: Items<[UInt8]>? = stream.makeAsyncIterator()
       #expect(iterator != nil)
       try await simulation.sleep(for: .seconds(3))
       #expect(await server.counters().requestsRunning == 1)

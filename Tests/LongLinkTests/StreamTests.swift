@@ -283,7 +283,7 @@ import Testing
 
   /// Reads one item, waits, and reads the others; returns the first byte of each.
   private static func firstBytes(
-    of stream: ItemStream, behind latch: Latch, _ stage: Stage
+    of stream: ItemStream<[UInt8]>, behind latch: Latch, _ stage: Stage
   ) -> Task<[UInt8], any Error> {
     stage.spawn {
       var bytes: [UInt8] = []

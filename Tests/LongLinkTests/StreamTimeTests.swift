@@ -10,7 +10,7 @@ import Testing
   /// A client of a server whose only place is taken by `first`. Later, the route 20 counts bytes.
   private func busy(
     _ stage: Stage, readsAfter pause: Duration = .zero
-  ) async throws -> (client: LongLinkClient, first: RequestTask) {
+  ) async throws -> (client: LongLinkClient, first: RequestTask<[UInt8]>) {
     let server = try await stage.serve { server in
       server.routeBasics()
       server.routeStream(20, .requestItems) { request, items, _ in

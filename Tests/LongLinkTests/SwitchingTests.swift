@@ -46,7 +46,7 @@ import Testing
       // It waits for room, and not for another connection.
       let ended = Tally<LongLinkError.Code>()
       client.request(
-        .echo, [0], options: RequestOptions(offline: .failUnlessConnecting), on: .connectionLoop
+        .echo, [0], options: RequestOptions(waitsForConnection: false), on: .connectionLoop
       ) {
         result in
         if case .failure(let error) = result { ended.add(error.code) }
@@ -82,7 +82,7 @@ import Testing
         try await failure { try await client.ping() },
         try await failure {
           try await client.request(
-            .echo, [1], options: RequestOptions(offline: .failUnlessConnecting))
+            .echo, [1], options: RequestOptions(waitsForConnection: false))
         },
       ] {
         #expect(error.code == .notConnected && error.delivery == .notSent)
@@ -236,7 +236,7 @@ import Testing
         $0.serverPolicy.longestCoolDown = .seconds(1)
         $0.lingering = .seconds(5)
       }
-      let tasks = Tally<RequestTask>()
+      let tasks = Tally<RequestTask<[UInt8]>>()
       var dice = SeededGenerator(seed: seed)
       for index in 0..<300 {
         tasks.add(client.submit(.echo, [UInt8(index % 256)], options: patient))

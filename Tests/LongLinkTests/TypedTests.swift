@@ -52,7 +52,7 @@ private let echo = RPCMethod<Note, Note>(.echo)
       #expect(try await peer.submit(.echo, [2] as [UInt8]).value == [2])
       let task = peer.submit(echo, Note(3))
       #expect(try await task.value == Note(3))
-      #expect(await task.task.state == .completed && task.task.serial != nil)
+      #expect(await task.state == .completed && task.serial != nil)
       let outcome: Result<Note, LongLinkError> = await withCheckedContinuation { waiter in
         peer.request(echo, Note(4), on: .connectionLoop) { waiter.resume(returning: $0) }
       }

@@ -106,7 +106,7 @@ import Testing
         let client = try stage.client(to: []) {
           $0 = ClientConfiguration(ways: [Way(short: OpenOpener(to: gateway.address))])
           $0.logger.logLevel = .critical
-          $0.offline = .failUnlessConnecting
+          $0.waitsForConnection = false
           $0.credential = { [1, 2, 3] }
           $0.sendsCredentialUnencrypted = isAllowed
         }

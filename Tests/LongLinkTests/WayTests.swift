@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test func `requests that do not wait take the short way too`() async throws {
-    try await both(configure: { $0.offline = .failUnlessConnecting }) { stage, server, client in
+    try await both(configure: { $0.waitsForConnection = false }) { stage, server, client in
       block(server, stage, .refused)
       try await client.expectEcho([1])
       try await client.expectEcho([2])
@@ -234,7 +234,7 @@ import Testing
     try await both { stage, server, client in
       block(server, stage, .refused)
       stage.simulation?.network.setConnects(.refused, to: Self.gatewayAddress)
-      let options = RequestOptions(offline: .failUnlessConnecting)
+      let options = RequestOptions(waitsForConnection: false)
       let error = try await failure { try await client.request(.echo, [1], options: options) }
       #expect(error.code == .connectFailed && error.delivery == .notSent)
       #expect(error.detail.contains(Self.way), "\(error)")

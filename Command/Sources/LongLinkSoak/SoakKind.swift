@@ -79,7 +79,7 @@ enum SoakKind: UInt8, CaseIterable, Sendable {
   func options(key: UInt64, using generator: inout SeededGenerator) -> RequestOptions {
     var options = RequestOptions(idempotencyKey: SoakRecord.bytes(of: key))
     options.priority = .random(in: 0...3, using: &generator)
-    options.offline = Bool.random(using: &generator) ? .wait : .failUnlessConnecting
+    options.waitsForConnection = Bool.random(using: &generator)
     if self == .hurried {
       options.timeout = .milliseconds(Int.random(in: 10...200, using: &generator))
     }

@@ -21,7 +21,7 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
   /// The options of the method's requests; a call's own options override them.
   ///
   /// If `retry` is nil, requests of a method that can safely run twice are retried with
-  /// ``RetryMode/idempotent``. Of a method with items, `timeout`, `offline`, `priority` and
+  /// ``RetryMode/idempotent``. Of a method with items, `timeout`, `waitsForConnection`, `priority` and
   /// `metadata` apply.
   public var options: RequestOptions
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What happens to a request while there is no connection.
-public enum OfflinePolicy: Hashable, Sendable {
-  /// The request waits for a connection, within its timeout and the client's limits.
+package enum OfflinePolicy: Hashable, Sendable {
   case wait
-  /// The request waits only for a connection attempt in progress, which an idle client starts.
-  /// During back-off the request fails at once.
   case failUnlessConnecting
+
+  package init(waits: Bool) { self = waits ? .wait : .failUnlessConnecting }
 }
 
 /// Whether a request is retried automatically.
@@ -88,8 +87,12 @@ public struct RequestOptions: Hashable, Sendable {
   /// request was sent, or if the request's slot at the peer is needed. In the native protocol the
   /// peer knows the deadline: it stops then without being notified.
   public var cancelsAtPeer: Bool?
-  /// What happens while there is no connection. Default: the request waits.
-  public var offline: OfflinePolicy?
+  /// Whether the request waits while there is no connection, within its timeout and the client's
+  /// limits. Default: the client's setting, which is true.
+  ///
+  /// If false, it waits only for a connection attempt in progress, which an idle client starts.
+  /// During back-off it fails at once.
+  public var waitsForConnection: Bool?
   /// The priority of the request: larger is more urgent. Default: 0, the least urgent. The peer's
   /// handler gets it.
   ///
@@ -111,7 +114,7 @@ public struct RequestOptions: Hashable, Sendable {
   public init(
     timeout: Duration? = nil,
     cancelsAtPeer: Bool? = nil,
-    offline: OfflinePolicy? = nil,
+    waitsForConnection: Bool? = nil,
     priority: UInt32? = nil,
     idempotencyKey: [UInt8] = [],
     metadata: [String: String] = [:],
@@ -120,7 +123,7 @@ public struct RequestOptions: Hashable, Sendable {
   ) {
     self.timeout = timeout
     self.cancelsAtPeer = cancelsAtPeer
-    self.offline = offline
+    self.waitsForConnection = waitsForConnection
     self.priority = priority
     self.idempotencyKey = idempotencyKey
     self.metadata = metadata
@@ -128,12 +131,14 @@ public struct RequestOptions: Hashable, Sendable {
     self.order = order
   }
 
+  package var offline: OfflinePolicy? { waitsForConnection.map(OfflinePolicy.init(waits:)) }
+
   /// Returns these options with unset ones taken from `wider`.
   public func over(_ wider: RequestOptions) -> RequestOptions {
     RequestOptions(
       timeout: timeout ?? wider.timeout,
       cancelsAtPeer: cancelsAtPeer ?? wider.cancelsAtPeer,
-      offline: offline ?? wider.offline,
+      waitsForConnection: waitsForConnection ?? wider.waitsForConnection,
       priority: priority ?? wider.priority,
       idempotencyKey: idempotencyKey.isEmpty ? wider.idempotencyKey : idempotencyKey,
       metadata: metadata.isEmpty ? wider.metadata : wider.metadata.merging(metadata) { $1 },

@@ -8,10 +8,12 @@ package import LongLinkCore
 /// consumer has fallen behind. A sequence of messages throws `decodingFailed` for a body that does
 /// not decode, and the next call to `next()` continues with the next message.
 ///
-/// One task at a time may await it, on any thread; all iterators take from the same buffer. When
+/// One task at a time may await it, on any thread; all copies take from the same buffer. When
 /// the awaiting task is cancelled, it gets nil, and other tasks can continue with the sequence. The
-/// subscription ends when the last copy of the sequence and its iterators is released.
-public struct BufferedSequence<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
+/// subscription ends when the last copy of the sequence is released.
+public struct BufferedSequence<Element: Sendable, Failure: Error>: AsyncSequence,
+  AsyncIteratorProtocol, Sendable
+{
   private let counts: @Sendable () -> (dropped: UInt64, buffered: Int)
   private let take: @Sendable () async throws(Failure) -> Element?
 
@@ -21,26 +23,19 @@ public struct BufferedSequence<Element: Sendable, Failure: Error>: AsyncSequence
   /// The number of buffered elements.
   public var buffered: Int { counts().buffered }
 
-  /// Makes an iterator over the sequence's buffer.
-  public func makeAsyncIterator() -> Iterator {
-    Iterator(take: take)
+  /// Returns the sequence itself.
+  public func makeAsyncIterator() -> BufferedSequence { self }
+
+  /// Returns the next element; nil when the sequence has ended or the task is cancelled.
+  public mutating func next(
+    isolation actor: isolated (any Actor)? = #isolation
+  ) async throws(Failure) -> Element? {
+    try await take()
   }
 
-  /// An iterator over the sequence's buffer.
-  public struct Iterator: AsyncIteratorProtocol, Sendable {
-    fileprivate let take: @Sendable () async throws(Failure) -> Element?
-
-    /// Returns the next element; nil when the sequence has ended or the task is cancelled.
-    public mutating func next(
-      isolation actor: isolated (any Actor)? = #isolation
-    ) async throws(Failure) -> Element? {
-      try await take()
-    }
-
-    /// Returns the next element; nil when the sequence has ended or the task is cancelled.
-    public mutating func next() async throws(Failure) -> Element? {
-      try await next(isolation: nil)
-    }
+  /// Returns the next element; nil when the sequence has ended or the task is cancelled.
+  public mutating func next() async throws(Failure) -> Element? {
+    try await next(isolation: nil)
   }
 }
 

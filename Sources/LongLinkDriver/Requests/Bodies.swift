@@ -3,8 +3,12 @@
 package import LongLinkCore
 
 extension BodyDecodable {
-  /// Decodes a message from an array, within the limit of its type.
+  /// Decodes a message from an array, within the limit of its type. An array is not copied.
   package init(copying bytes: [UInt8]) throws(BodyError) {
+    if Self.self == [UInt8].self {
+      self = unsafe unsafeBitCast(bytes, to: Self.self)
+      return
+    }
     var memory = DecodingMemory(for: Self.self)
     try self.init(copying: bytes, charging: &memory)
   }

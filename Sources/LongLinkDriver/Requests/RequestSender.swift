@@ -9,50 +9,59 @@ public import LongLinkTransport
 /// to an ``RPCMethod``, and its result is a decoded reply. Each can be awaited, made with a handle
 /// or with a completion handler, or made on a plain thread, which it blocks.
 public protocol RequestSender: Sendable {
+  /// Where the requests go. A type that sends its requests over a client's connection returns the
+  /// port of the client.
+  var senderPort: SenderPort { get }
+}
+
+/// Where the requests of a ``RequestSender`` go: to the connections of a client, or of a peer.
+public struct SenderPort: Sendable {
+  @usableFromInline package let port: RequestPort
+
+  package init(_ port: RequestPort) {
+    self.port = port
+  }
+}
+
+extension RequestSender {
   /// The loop that sends the requests.
-  var loop: EventLoop { get }
+  public var loop: EventLoop { port.loop }
 
-  /// Sends a request and waits for the body of its response.
-  ///
-  /// Cancelling the task cancels the request. The options' timeout starts with this call. Throws
-  /// `LongLinkError`, whose `delivery` states what may have happened to the request.
-  func request(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
-  ) async throws(LongLinkError) -> [UInt8]
-
-  /// Sends a request and returns a task that you can await.
-  func submit(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
-  ) -> RequestTask
-
-  /// Sends a request and calls `completion` once, on the given executor, and never before this
-  /// returns.
-  @discardableResult
-  func request(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
-    on executor: CallbackExecutor,
-    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
-  ) -> RequestHandle
-
-  /// Sends a request that carries items. Use `stream`, `sendItems` and `exchange` instead.
-  func start(_ stream: StreamRequest) -> RequestHandle
+  @inlinable package var port: RequestPort { senderPort.port }
 }
 
 // MARK: - Bytes
 
 extension RequestSender {
-  /// Sends a request with the default options and returns a task that you can await.
-  public func submit(_ type: MessageType, _ body: some BodyEncodable & Sendable) -> RequestTask {
-    submit(type, body, options: RequestOptions())
+  /// Sends a request and waits for the body of its response.
+  ///
+  /// Cancelling the task cancels the request. The timeout is that of the options, else the
+  /// configuration's (default 15 s), and starts with this call. Throws `LongLinkError`, whose
+  /// `delivery` states what may have happened to the request.
+  @inlinable public func request(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable,
+    options: RequestOptions = RequestOptions()
+  ) async throws(LongLinkError) -> [UInt8] {
+    try await awaitResponse(port, type, RequestBody(body), options)
   }
 
-  /// Sends a request and calls `completion` once, on the given executor.
+  /// Sends a request and returns a handle that you can await.
+  public func submit(
+    _ type: MessageType, _ body: some BodyEncodable & Sendable,
+    options: RequestOptions = RequestOptions()
+  ) -> RequestTask<[UInt8]> {
+    RequestTask(port, type, RequestBody(body), options)
+  }
+
+  /// Sends a request and calls `completion` once, on the given executor, and never before this
+  /// returns.
   @inlinable @discardableResult
   public func request(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable, on executor: CallbackExecutor,
+    _ type: MessageType, _ body: some BodyEncodable & Sendable,
+    options: RequestOptions = RequestOptions(), on executor: CallbackExecutor,
     completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
   ) -> RequestHandle {
-    request(type, body, options: RequestOptions(), on: executor, completion: completion)
+    RequestHandle(port, type, RequestBody(body), options, executor, completion)
   }
 
   /// Sends a request and blocks the calling thread until it has ended.
@@ -82,20 +91,18 @@ extension RequestSender {
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> Reply {
-    let bytes = try await self.request(
-      method.type, request, options: options.over(method.options))
-    return try method.reply(of: bytes)
+    let bytes = try await awaitResponse(
+      port, method.type, RequestBody(request), options.over(method.options))
+    return try Reply(of: bytes, method.type)
   }
 
   /// Sends a request of a method and returns its handle at once.
   public func submit<Request: BodyEncodable, Reply: BodyDecodable>(
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     options: RequestOptions = RequestOptions()
-  ) -> TypedRequestTask<Reply> {
-    TypedRequestTask(submit(method.type, request, options: options.over(method.options))) {
-      (bytes) throws(LongLinkError) in
-      try method.reply(of: bytes)
-    }
+  ) -> RequestTask<Reply> {
+    RequestTask(
+      port, method.type, RequestBody(request), options.over(method.options))
   }
 
   /// Sends a request of a method and calls `completion` once with its reply, on the given executor.
@@ -109,7 +116,7 @@ extension RequestSender {
       outcome in
       completion(
         outcome.flatMap { bytes in
-          Result { () throws(LongLinkError) in try method.reply(of: bytes) }
+          Result { () throws(LongLinkError) in try Reply(of: bytes, method.type) }
         })
     }
   }
@@ -121,16 +128,27 @@ extension RequestSender {
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     options: RequestOptions = RequestOptions()
   ) throws(LongLinkError) -> Reply {
-    try method.reply(
-      of: try requestBlocking(method.type, request, options: options.over(method.options)))
+    try Reply(
+      of: try requestBlocking(method.type, request, options: options.over(method.options)),
+      method.type)
   }
 }
 
-extension RPCMethod where Reply: BodyDecodable {
-  /// Decodes the body of a response; throws `decodingFailed`, delivery `answered`.
-  @usableFromInline func reply(of bytes: [UInt8]) throws(LongLinkError) -> Reply {
+extension BodyDecodable {
+  /// Decodes the body of a response; throws `decodingFailed`, delivery `answered`. Bytes are not
+  /// copied.
+  @inlinable init(of bytes: [UInt8], _ type: MessageType) throws(LongLinkError) {
+    if Self.self == [UInt8].self {
+      self = unsafe unsafeBitCast(bytes, to: Self.self)
+    } else {
+      self = try Self.reply(of: bytes, type)
+    }
+  }
+
+  @usableFromInline
+  static func reply(of bytes: [UInt8], _ type: MessageType) throws(LongLinkError) -> Self {
     do throws(BodyError) {
-      return try Reply(copying: bytes)
+      return try Self(copying: bytes)
     } catch {
       throw LongLinkError(
         .decodingFailed, delivery: .answered, doing: .request(type), detail: "\(error)")

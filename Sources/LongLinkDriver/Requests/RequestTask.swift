@@ -7,7 +7,38 @@ internal import Synchronization
 /// A handle on one request: you can inspect, cancel and await it.
 ///
 /// It may be used from any thread. Releasing it does not cancel the request.
-public final class RequestTask: Sendable {
+public struct RequestTask<Reply: BodyDecodable & Sendable>: Sendable {
+  let request: SubmittedRequest
+
+  /// Sends a request: within this call on the loop, and in a job of the loop from elsewhere.
+  init(
+    _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions
+  ) {
+    request = SubmittedRequest(port, type, body, options)
+  }
+
+  /// The message type of the request.
+  public var type: MessageType { request.type }
+  /// The serial on the wire, which the logs of both sides contain; nil until it has one. A retry
+  /// after a refusal has a new serial.
+  public var serial: UInt32? { request.serial }
+  /// The state of the request.
+  public var state: RequestState { get async { await request.state } }
+
+  /// Cancels the request, which fails with `cancelled` unless it has already ended.
+  public func cancel() { request.cancel() }
+
+  /// The reply, once it has come. Cancelling the waiting task cancels the request.
+  ///
+  /// Throws the error of the request, or `decodingFailed`, delivery `answered`, if the body does not
+  /// decode.
+  public var value: Reply {
+    get async throws(LongLinkError) { try Reply(of: try await request.value, request.type) }
+  }
+}
+
+/// A request that was submitted, and its outcome.
+final class SubmittedRequest: Sendable {
   private struct Progress {
     var id: RequestID?
     var isCancelled = false
@@ -15,13 +46,11 @@ public final class RequestTask: Sendable {
     var waiters: [Waiter<Outcome>] = []
   }
 
-  /// The message type of the request.
-  public let type: MessageType
+  let type: MessageType
   private let port: RequestPort
   private let progress = Mutex(Progress())
 
-  /// Sends a request: within this call on the loop, and in a job of the loop from elsewhere.
-  @usableFromInline package init(
+  init(
     _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions
   ) {
     self.port = port
@@ -59,12 +88,9 @@ public final class RequestTask: Sendable {
     for waiter in waiters { waiter(outcome) }
   }
 
-  /// The serial on the wire, which the logs of both sides contain; nil until it has one. A retry
-  /// after a refusal has a new serial.
-  public var serial: UInt32? { progress.withLock { $0.id?.serial } }
+  var serial: UInt32? { progress.withLock { $0.id?.serial } }
 
-  /// The state of the request.
-  public var state: RequestState {
+  var state: RequestState {
     get async {
       let id: RequestID? = progress.withLock { $0.outcome == nil ? $0.id : nil }
       if progress.withLock({ $0.outcome != nil }) { return .completed }
@@ -73,8 +99,7 @@ public final class RequestTask: Sendable {
     }
   }
 
-  /// Cancels the request, which fails with `cancelled` unless it has already ended.
-  public func cancel() {
+  func cancel() {
     let id: RequestID? = progress.withLock { progress in
       progress.isCancelled = true
       return progress.id
@@ -82,10 +107,7 @@ public final class RequestTask: Sendable {
     if let id { port.loop.execute { [port] in port.sink.value.cancel(id) } }
   }
 
-  /// The body of the response, once it has come. Cancelling the waiting task cancels the request.
-  ///
-  /// Throws the error of the request.
-  public var value: [UInt8] {
+  var value: [UInt8] {
     get async throws(LongLinkError) {
       let outcome = await withTaskCancellationHandler {
         await suspend { (waiter: Waiter<Outcome>) in

@@ -83,7 +83,8 @@ public final class Peer: RequestSender {
   /// The loop of the connection.
   public let loop: EventLoop
   private let reference: LoopBound<Reference>
-  @usableFromInline let port: RequestPort
+  /// Where the requests to the peer go.
+  public let senderPort: SenderPort
   /// Set once, before anything that the peer sends is acted on.
   private let identity = Mutex<Identity?>(nil)
   /// What its messages take, decoded; nil on a client.
@@ -121,7 +122,7 @@ public final class Peer: RequestSender {
     self.loop = loop
     let reference = Reference(on: loop)
     self.reference = LoopBound(reference, on: loop)
-    port = RequestPort(reference, observers: observers, on: loop)
+    senderPort = SenderPort(RequestPort(reference, observers: observers, on: loop))
   }
 
   /// The clock of the connection's loop.
@@ -155,38 +156,6 @@ public final class Peer: RequestSender {
   ) throws(LongLinkError) {
     try reference.value.pushNow(type, body, priority: priority)
   }
-
-  /// Sends a request and waits for the body of its response.
-  ///
-  /// Cancelling the task cancels the request. Throws `rejected` with the peer's code, or the reason
-  /// why there was no response. The error's `delivery` states what may have happened.
-  public func request(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable,
-    options: RequestOptions = RequestOptions()
-  ) async throws(LongLinkError) -> [UInt8] {
-    try await awaitResponse(port, type, RequestBody(body), options)
-  }
-
-  /// Sends a request and returns a task that you can await.
-  @inlinable public func submit(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions
-  ) -> RequestTask {
-    RequestTask(port, type, RequestBody(body), options)
-  }
-
-  /// Sends a request and calls `completion` once, on the given executor, and never before this
-  /// returns.
-  @inlinable @discardableResult
-  public func request(
-    _ type: MessageType, _ body: some BodyEncodable & Sendable, options: RequestOptions,
-    on executor: CallbackExecutor,
-    completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
-  ) -> RequestHandle {
-    RequestHandle(port, type, RequestBody(body), options, executor, completion)
-  }
-
-  /// Sends a request that carries items. Use `stream`, `sendItems` and `exchange` instead.
-  public func start(_ stream: StreamRequest) -> RequestHandle { stream.start(on: port) }
 
   /// Closes this connection, and no later one, once its output is written.
   public func close() {

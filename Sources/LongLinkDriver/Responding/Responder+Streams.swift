@@ -47,8 +47,7 @@ extension Responder {
     let bound = BoundChannel(channel, decoded: link.decoded)
     let handler = route.handler
     start(
-      { request in try await handler(request, Items(bound), ItemWriter(bound)) }, route.placement,
-      request, channel, on: link)
+      { request in try await handler(request, bound) }, route.placement, request, channel, on: link)
   }
 }
 

@@ -28,8 +28,7 @@ package enum Route: Sendable {
 /// The handler of a message type whose exchanges carry items.
 package struct StreamRoute: Sendable {
   /// The handler of a stream.
-  package typealias Handler =
-    @Sendable (InboundRequest, Items, ItemWriter) async throws -> AnyBody
+  package typealias Handler = @Sendable (InboundRequest, BoundChannel) async throws -> AnyBody
 
   let shape: StreamShape
   let placement: HandlerPlacement

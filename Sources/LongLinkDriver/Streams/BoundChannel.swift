@@ -4,7 +4,7 @@ internal import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
 
 /// A channel for code that is not on its loop.
-package struct BoundChannel: Sendable {
+@usableFromInline package struct BoundChannel: Sendable {
   private let bound: LoopBound<ItemChannel>
   /// Where the items that a server's handler reads are counted, decoded; otherwise nil.
   let decoded: DecodedMemory?

@@ -1,91 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkCore
+public import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
 internal import Synchronization
 
-/// The items of a response, read while they arrive.
+/// The items of a response, as bytes or as messages, read while they arrive.
 ///
 /// The request is sent when you begin to iterate, which you can do once. If you leave the loop
 /// before the end, the request is cancelled. The peer sends no more than a window of items ahead of
-/// you.
-public struct ItemStream: AsyncSequence, Sendable {
-  /// The bytes of an item.
-  public typealias Element = [UInt8]
-  /// The type of every error that reading throws.
-  public typealias Failure = LongLinkError
-
-  private let start: @Sendable (StreamRequest) -> RequestHandle
+/// you. An item that does not decode cancels the request, too: iterating throws `decodingFailed`,
+/// delivery `answered`, and the error's `itemsReceived` is the number of items before it.
+public struct ItemStream<Item: BodyDecodable & Sendable>: AsyncSequence, Sendable {
+  private let port: RequestPort
   private let request: StreamRequest
-  private let progress: StreamProgress
+  private let progress = StreamProgress()
 
-  init(
-    _ request: StreamRequest, start: @escaping @Sendable (StreamRequest) -> RequestHandle
-  ) {
+  init(_ request: StreamRequest, on port: RequestPort) {
     self.request = request
-    self.start = start
-    progress = StreamProgress()
+    self.port = port
   }
 
-  /// The body of the response, once the items have ended; nil before, and after an error.
+  /// The body of the response, once the items have ended; nil before, and after an error. It is
+  /// empty if the request belongs to a method.
   public var response: [UInt8]? { progress.response }
 
-  /// Sends the request. Call it once.
-  public func makeAsyncIterator() -> Iterator {
+  /// Sends the request and returns its items. Call it once. When the items are released before the
+  /// end, the request is cancelled.
+  public func makeAsyncIterator() -> Items<Item> {
     progress.begin()
-    return Iterator(request.channel, StreamLease(start(request)), progress)
-  }
-
-  /// The position of the reader. When it is released before the end, the request is cancelled.
-  public struct Iterator: AsyncIteratorProtocol {
-    private var items: Items.Iterator
-    private let lease: StreamLease
-    private let progress: StreamProgress
-
-    fileprivate init(_ channel: BoundChannel, _ lease: StreamLease, _ progress: StreamProgress) {
-      items = Items(channel).makeAsyncIterator()
-      self.lease = lease
-      self.progress = progress
-    }
-
-    /// Returns the next item; nil once the peer has responded with code 200.
-    ///
-    /// Throws, after the items that arrived before it, `rejected` with the peer's code and body,
-    /// or the reason why there was no response. The error's `itemsReceived` is the number of items
-    /// that you have read, and its `delivery` says whether the request may have run. Later calls
-    /// throw too.
-    public mutating func next(
-      isolation actor: isolated (any Actor)? = #isolation
-    ) async throws(LongLinkError) -> [UInt8]? {
-      if let item = items.takeReady() { return item }
-      do throws(LongLinkError) {
-        let item = try await items.next()
-        if item == nil {
-          lease.end()
-          if let response = items.response { progress.end(with: response) }
-        }
-        return item
-      } catch {
-        lease.cancel()
-        throw await items.settled(error)
-      }
-    }
-
-    /// Cancels the request, because the item that was returned last does not decode.
-    func cancel(undecodable reason: BodyError) async -> LongLinkError {
-      lease.cancel()
-      return await items.undecodable(reason)
-    }
-
-    /// Returns the next item; nil once the peer has responded with code 200.
-    public mutating func next() async throws(LongLinkError) -> [UInt8]? {
-      try await next(isolation: nil)
-    }
+    return Items(request.channel, StreamLease(RequestHandle(port, request), progress))
   }
 }
 
-/// A request that carries items and is about to be sent. The methods of ``RequestSender`` make it.
-public struct StreamRequest: Sendable {
+/// A request that carries items and is about to be sent.
+struct StreamRequest: Sendable {
   let type: MessageType
   let body: RequestBody
   let options: StreamOptions
@@ -109,25 +57,28 @@ public struct StreamRequest: Sendable {
     number = channel.number
     self.channel = BoundChannel(channel)
   }
-
-  /// Sends the request.
-  @usableFromInline package func start(on port: RequestPort) -> RequestHandle {
-    RequestHandle(port, self)
-  }
 }
 
 /// Cancels a request when it is released, unless the request has ended.
 final class StreamLease: Sendable {
   private let handle: RequestHandle
+  private let progress: StreamProgress?
   private let hasEnded = Atomic(false)
 
-  init(_ handle: RequestHandle) {
+  init(_ handle: RequestHandle, _ progress: StreamProgress? = nil) {
     self.handle = handle
+    self.progress = progress
   }
 
   deinit { cancel() }
 
   func end() { hasEnded.store(true, ordering: .relaxed) }
+
+  /// The request has ended with a response.
+  func end(with response: [UInt8]) {
+    end()
+    progress?.end(with: response)
+  }
 
   func cancel() {
     if !hasEnded.exchange(true, ordering: .relaxed) { handle.cancel() }
@@ -135,7 +86,7 @@ final class StreamLease: Sendable {
 }
 
 /// What the copies of one sequence share.
-private final class StreamProgress: Sendable {
+final class StreamProgress: Sendable {
   private struct State {
     var hasBegun = false
     var response: [UInt8]?

@@ -4,9 +4,9 @@ public import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
 internal import Synchronization
 
-/// Sends the items of one side of a stream. You can use it from any task.
-public struct ItemWriter: Sendable {
-  private let channel: BoundChannel
+/// Sends the items of one side of a stream, as bytes or as messages. You can use it from any task.
+public struct ItemWriter<Item: BodyEncodable & Sendable>: Sendable {
+  @usableFromInline let channel: BoundChannel
 
   init(_ channel: BoundChannel) {
     self.channel = channel
@@ -24,59 +24,17 @@ public struct ItemWriter: Sendable {
   /// or you have ended the items, `rejected` if the response was an error, the reason why the
   /// exchange ended, `deadlineExceeded` after `itemTimeout`, and `cancelled` if the task is
   /// cancelled while it waits.
-  public nonisolated(nonsending) func write(
-    _ item: some BodyEncodable & Sendable
-  ) async throws(LongLinkError) {
-    let item = RequestBody(item)
-    if channel.loop.isCurrent {
-      switch channel.value.write(item) {
-      case .done: return
-      case .failed(let error): throw error
-      case .taken:
-        // The wait may leave the loop, and begin when others have written.
-        let number = channel.value.itemsTaken
-        return try await wait { $0.awaitSent($1, item: number) }.get()
-      case .mustWait: break
-      }
-    }
-    // Decided in the job that performs it, for the same reason.
-    try await wait { channel, waiter in
-      switch channel.write(item) {
-      case .done: waiter(.success(()))
-      case .failed(let error): waiter(.failure(error))
-      case .taken: return channel.awaitSent(waiter, item: channel.itemsTaken)
-      case .mustWait: return channel.enqueue(item, waiter)
-      }
-      return nil
-    }.get()
+  @inlinable
+  public nonisolated(nonsending) func write(_ item: Item) async throws(LongLinkError) {
+    try await channel.write(RequestBody(item))
   }
 
   /// Sends several items in order. From a task that does not run on the connection's loop it is
   /// much cheaper than several calls of `write`.
-  public nonisolated(nonsending) func write<Body: BodyEncodable & Sendable>(
-    contentsOf items: [Body]
+  public nonisolated(nonsending) func write(
+    contentsOf items: [Item]
   ) async throws(LongLinkError) {
-    let writer = self
-    if channel.loop.isCurrent {
-      for item in items { try await writer.write(item) }
-      return
-    }
-    var index = 0
-    while index < items.count {
-      let start = index
-      let (next, taken, error) = await channel.loop.run { [channel] in
-        channel.value.writeReady(items, from: start)
-      }
-      if let error { throw error }
-      index = next
-      guard index < items.count else {
-        // Nothing follows that would wait until it is on its way.
-        if let taken { try await wait { $0.awaitSent($1, item: taken) }.get() }
-        return
-      }
-      try await write(items[index])
-      index += 1
-    }
+    try await channel.write(contentsOf: items)
   }
 
   /// Ends your items, after those that were written before: later writes throw `streamEnded`. The
@@ -104,6 +62,83 @@ public struct ItemWriter: Sendable {
       }
     }
   }
+}
+
+extension ItemWriter where Item == [UInt8] {
+  /// Sends a message as an item, as `write(_:)` does with bytes.
+  @inlinable
+  public nonisolated(nonsending) func write(
+    _ item: some BodyEncodable & Sendable
+  ) async throws(LongLinkError) {
+    try await channel.write(RequestBody(item))
+  }
+
+  /// Sends several messages in order, as `write(contentsOf:)` does with bytes.
+  public nonisolated(nonsending) func write(
+    contentsOf items: [some BodyEncodable & Sendable]
+  ) async throws(LongLinkError) {
+    try await channel.write(contentsOf: items)
+  }
+}
+
+extension ItemWriter {
+  /// Sends an item that is encoded already.
+  package nonisolated(nonsending) func write(
+    encoded item: [UInt8]
+  ) async throws(LongLinkError) {
+    try await channel.write(.bytes(item))
+  }
+}
+
+extension BoundChannel {
+  @usableFromInline
+  nonisolated(nonsending) func write(_ item: RequestBody) async throws(LongLinkError) {
+    if loop.isCurrent {
+      switch value.write(item) {
+      case .done: return
+      case .failed(let error): throw error
+      case .taken:
+        // The wait may leave the loop, and begin when others have written.
+        let number = value.itemsTaken
+        return try await wait { $0.awaitSent($1, item: number) }.get()
+      case .mustWait: break
+      }
+    }
+    // Decided in the job that performs it, for the same reason.
+    try await wait { channel, waiter in
+      switch channel.write(item) {
+      case .done: waiter(.success(()))
+      case .failed(let error): waiter(.failure(error))
+      case .taken: return channel.awaitSent(waiter, item: channel.itemsTaken)
+      case .mustWait: return channel.enqueue(item, waiter)
+      }
+      return nil
+    }.get()
+  }
+
+  fileprivate nonisolated(nonsending) func write<Body: BodyEncodable & Sendable>(
+    contentsOf items: [Body]
+  ) async throws(LongLinkError) {
+    let bound = self
+    if loop.isCurrent {
+      for item in items { try await bound.write(RequestBody(item)) }
+      return
+    }
+    var index = 0
+    while index < items.count {
+      let start = index
+      let (next, taken, error) = await loop.run { bound.value.writeReady(items, from: start) }
+      if let error { throw error }
+      index = next
+      guard index < items.count else {
+        // Nothing follows that would wait until it is on its way.
+        if let taken { try await wait { $0.awaitSent($1, item: taken) }.get() }
+        return
+      }
+      try await write(RequestBody(items[index]))
+      index += 1
+    }
+  }
 
   /// Waits on the loop for what `begin` starts; it returns the number of the wait, if any.
   private func wait(
@@ -115,14 +150,14 @@ public struct ItemWriter: Sendable {
     let wait = ChannelWait()
     return await withTaskCancellationHandler {
       await suspend { (waiter: Waiter<Result<Void, LongLinkError>>) in
-        channel.onLoop { channel in
+        onLoop { channel in
           guard let id = begin(channel, waiter) else { return }
           if !wait.begin(id) { channel.cancelWrite(id) }
         }
       }
     } onCancel: {
       if let id = wait.cancel() {
-        channel.loop.execute { [channel] in channel.value.cancelWrite(id) }
+        loop.execute { value.cancelWrite(id) }
       }
     }
   }

@@ -42,7 +42,7 @@ extension RequestSender {
     completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
   ) -> RequestHandle {
     let request = StreamRequest(type, RequestBody(body), .responseItems, options, on: loop)
-    return start(request, on: executor, decode: { $0 }, onItem, completion)
+    return start(request, on: executor, onItem, completion)
   }
 
   /// Sends a request, calls `onItem` with each item of its response, and returns the response's
@@ -55,7 +55,7 @@ extension RequestSender {
     options: StreamOptions = StreamOptions(), onItem: ([UInt8]) throws -> Void
   ) throws -> [UInt8] {
     let request = StreamRequest(type, RequestBody(body), .responseItems, options, on: loop)
-    return try readBlocking(request, decode: { $0 }, onItem)
+    return try readBlocking(request, onItem)
   }
 }
 
@@ -97,10 +97,7 @@ extension RequestSender {
   ) -> RequestHandle {
     let request = StreamRequest(
       method.type, RequestBody(request), .responseItems, options.over(method.options), on: loop)
-    return start(
-      request, on: executor, decode: { (bytes) throws(BodyError) in try Item(copying: bytes) },
-      onItem
-    ) { completion($0.map { _ in }) }
+    return start(request, on: executor, onItem) { completion($0.map { _ in }) }
   }
 
   /// Sends a request of a method and calls `onItem` with each decoded item of its response. Blocks
@@ -115,8 +112,7 @@ extension RequestSender {
   ) throws {
     let request = StreamRequest(
       method.type, RequestBody(request), .responseItems, options.over(method.options), on: loop)
-    _ = try readBlocking(
-      request, decode: { (bytes) throws(BodyError) in try Item(copying: bytes) }, onItem)
+    _ = try readBlocking(request, onItem)
   }
 }
 
@@ -124,27 +120,25 @@ extension RequestSender {
 
 extension RequestSender {
   /// Sends a request whose items go to a function.
-  private func start<Item>(
+  private func start<Item: BodyDecodable & Sendable>(
     _ request: StreamRequest, on executor: CallbackExecutor,
-    decode: @escaping @Sendable ([UInt8]) throws(BodyError) -> Item,
     _ onItem: @escaping @Sendable (Item, _ next: @escaping @Sendable () -> Void) -> Void,
     _ completion: @escaping @Sendable (Outcome) -> Void
   ) -> RequestHandle {
-    let handle = start(request)
+    let handle = RequestHandle(port, request)
     ItemCallbacks(
-      channel: request.channel, handle: handle, executor: executor, decode: decode,
-      onItem: onItem, completion: completion
+      channel: request.channel, handle: handle, executor: executor, onItem: onItem,
+      completion: completion
     ).begin()
     return handle
   }
 
   /// Sends a request whose items a plain thread reads.
-  private func readBlocking<Item>(
-    _ request: StreamRequest, decode: ([UInt8]) throws(BodyError) -> Item,
-    _ onItem: (Item) throws -> Void
+  private func readBlocking<Item: BodyDecodable>(
+    _ request: StreamRequest, _ onItem: (Item) throws -> Void
   ) throws -> [UInt8] {
     BlockingSlot<ItemChannel.Read>.preconditionMayBlock(on: loop)
-    let lease = StreamLease(start(request))
+    let lease = StreamLease(RequestHandle(port, request))
     while true {
       let read: ItemChannel.Read = request.channel.blocking { channel, give in
         if let read = channel.read(upTo: 64) { return give(read) }
@@ -155,7 +149,7 @@ extension RequestSender {
         for (index, bytes) in items.enumerated() {
           let item: Item
           do throws(BodyError) {
-            item = try decode(bytes)
+            item = try Item(copying: bytes)
           } catch {
             throw request.channel.blocking { channel, give in
               give(channel.undecodable(error, UInt64(items.count - index)))
@@ -186,11 +180,10 @@ extension BoundChannel {
 }
 
 /// A stream whose items go to a function.
-private struct ItemCallbacks<Item>: Sendable {
+private struct ItemCallbacks<Item: BodyDecodable & Sendable>: Sendable {
   let channel: BoundChannel
   let handle: RequestHandle
   let executor: CallbackExecutor
-  let decode: @Sendable ([UInt8]) throws(BodyError) -> Item
   let onItem: @Sendable (Item, @escaping @Sendable () -> Void) -> Void
   let completion: @Sendable (Outcome) -> Void
   private let end = End()
@@ -205,14 +198,12 @@ private struct ItemCallbacks<Item>: Sendable {
 
   init(
     channel: BoundChannel, handle: RequestHandle, executor: CallbackExecutor,
-    decode: @escaping @Sendable ([UInt8]) throws(BodyError) -> Item,
     onItem: @escaping @Sendable (Item, @escaping @Sendable () -> Void) -> Void,
     completion: @escaping @Sendable (Outcome) -> Void
   ) {
     self.channel = channel
     self.handle = handle
     self.executor = executor
-    self.decode = decode
     self.onItem = onItem
     self.completion = completion
   }
@@ -255,7 +246,7 @@ private struct ItemCallbacks<Item>: Sendable {
   private func handle(_ bytes: [UInt8]) {
     let item: Item
     do throws(BodyError) {
-      item = try decode(bytes)
+      item = try Item(copying: bytes)
     } catch {
       return channel.loop.execute { fail(channel.value.undecodable(error, 1)) }
     }

@@ -14,9 +14,9 @@ extension RequestSender {
   public func stream(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: StreamOptions = StreamOptions()
-  ) -> ItemStream {
-    let request = StreamRequest(type, RequestBody(body), .responseItems, options, on: loop)
-    return ItemStream(request) { start($0) }
+  ) -> ItemStream<[UInt8]> {
+    ItemStream(
+      StreamRequest(type, RequestBody(body), .responseItems, options, on: loop), on: port)
   }
 
   /// Sends a request with items of yours, and returns the body of the response.
@@ -27,10 +27,10 @@ extension RequestSender {
   public func sendItems(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: StreamOptions = StreamOptions(),
-    _ work: (ItemWriter) async throws -> Void
+    _ work: (ItemWriter<[UInt8]>) async throws -> Void
   ) async throws -> [UInt8] {
     let request = StreamRequest(type, RequestBody(body), .requestItems, options, on: loop)
-    return try await run(request) { _, writer in try await work(writer) }
+    return try await run(request) { channel in try await work(ItemWriter(channel)) }
   }
 
   /// Sends a request with items in both directions, and returns the body of the response.
@@ -42,20 +42,76 @@ extension RequestSender {
   public func exchange(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: StreamOptions = StreamOptions(),
-    _ work: (Items, ItemWriter) async throws -> Void
+    _ work: (Items<[UInt8]>, ItemWriter<[UInt8]>) async throws -> Void
   ) async throws -> [UInt8] {
     let request = StreamRequest(
       type, RequestBody(body), [.requestItems, .responseItems], options, on: loop)
-    return try await run(request, work)
+    return try await run(request) { try await work(Items($0), ItemWriter($0)) }
+  }
+}
+
+// MARK: - Messages
+
+extension RequestSender {
+  /// Returns the decoded items of a response as a sequence, which sends the request when it is
+  /// iterated.
+  ///
+  ///     for try await price in client.stream(ShopMethods.watch, article) { show(price) }
+  ///
+  /// The method's options apply where `options` has none. Iterating throws as it does for the form
+  /// that takes a message type.
+  public func stream<Request: BodyEncodable, Item: BodyDecodable>(
+    _ method: RPCMethod<Request, Streamed<Item>>, _ request: Request,
+    options: StreamOptions = StreamOptions()
+  ) -> ItemStream<Item> {
+    ItemStream(
+      StreamRequest(
+        method.type, RequestBody(request), .responseItems, options.over(method.options), on: loop),
+      on: port)
   }
 
+  /// Sends a request with items of yours, and returns the decoded reply.
+  ///
+  /// Your items end when `work` returns. Throws `decodingFailed`, delivery `answered`, if the
+  /// response does not decode as the reply, and otherwise as the form that takes a message type.
+  public func sendItems<Item: BodyEncodable, Reply: BodyDecodable>(
+    _ method: RPCMethod<Streamed<Item>, Reply>, options: StreamOptions = StreamOptions(),
+    _ work: (ItemWriter<Item>) async throws -> Void
+  ) async throws -> Reply {
+    let request = StreamRequest(
+      method.type, .bytes([]), .requestItems, options.over(method.options), on: loop)
+    let bytes = try await run(request) { channel in try await work(ItemWriter(channel)) }
+    return try Reply(of: bytes, method.type)
+  }
+
+  /// Sends a request with items in both directions.
+  ///
+  /// When `work` returns, your items end, and the peer's that you have not read are dropped. If it
+  /// throws, because an item does not decode for instance, the request is cancelled and the error
+  /// is thrown on. Otherwise it throws as the form that takes a message type.
+  public func exchange<RequestItem: BodyEncodable, ResponseItem: BodyDecodable>(
+    _ method: RPCMethod<Streamed<RequestItem>, Streamed<ResponseItem>>,
+    options: StreamOptions = StreamOptions(),
+    _ work: (Items<ResponseItem>, ItemWriter<RequestItem>) async throws -> Void
+  ) async throws {
+    let request = StreamRequest(
+      method.type, .bytes([]), [.requestItems, .responseItems], options.over(method.options),
+      on: loop)
+    _ = try await run(request) { try await work(Items($0), ItemWriter($0)) }
+  }
+}
+
+// MARK: - Both
+
+extension RequestSender {
+
   private func run(
-    _ request: StreamRequest, _ work: (Items, ItemWriter) async throws -> Void
+    _ request: StreamRequest, _ work: (BoundChannel) async throws -> Void
   ) async throws -> [UInt8] {
     let channel = request.channel
-    let lease = StreamLease(start(request))
+    let lease = StreamLease(RequestHandle(port, request))
     do {
-      try await work(Items(channel), ItemWriter(channel))
+      try await work(channel)
     } catch let error as LongLinkError where error.isOf(stream: request.number) {
       if error.code == .streamEnded,
         let outcome = await channel.loop.run({ channel.value.outcome })

@@ -18,8 +18,9 @@ public struct StreamOptions: Hashable, Sendable {
   /// Default: 65,536, which grows for a fast reader on a long path up to the configured
   /// `streamWindows.largest`. A value that is set does not grow. From 1,024 to 2,147,483,647.
   public var window: Int?
-  /// What happens while there is no connection. Default: the request waits.
-  public var offline: OfflinePolicy?
+  /// Whether the request waits while there is no connection, as for other requests. Default: the
+  /// client's setting, which is true.
+  public var waitsForConnection: Bool?
   /// The priority of the stream: larger is more urgent. Default: 0, which is ordinary. The peer's
   /// handler gets it. Items of both sides have the priority of their request.
   public var priority: UInt32?
@@ -34,7 +35,7 @@ public struct StreamOptions: Hashable, Sendable {
     timeout: Duration? = nil,
     itemTimeout: Duration? = nil,
     window: Int? = nil,
-    offline: OfflinePolicy? = nil,
+    waitsForConnection: Bool? = nil,
     priority: UInt32? = nil,
     metadata: [String: String] = [:],
     retriesIfSafe: Bool = true
@@ -42,7 +43,7 @@ public struct StreamOptions: Hashable, Sendable {
     self.timeout = timeout
     self.itemTimeout = itemTimeout
     self.window = window
-    self.offline = offline
+    self.waitsForConnection = waitsForConnection
     self.priority = priority
     self.metadata = metadata
     self.retriesIfSafe = retriesIfSafe
@@ -52,7 +53,7 @@ public struct StreamOptions: Hashable, Sendable {
   func over(_ method: RequestOptions) -> StreamOptions {
     var options = self
     options.timeout = timeout ?? method.timeout
-    options.offline = offline ?? method.offline
+    options.waitsForConnection = waitsForConnection ?? method.waitsForConnection
     options.priority = priority ?? method.priority
     if !method.metadata.isEmpty { options.metadata = method.metadata.merging(metadata) { $1 } }
     return options
@@ -61,7 +62,8 @@ public struct StreamOptions: Hashable, Sendable {
   /// The options of the request that opens the stream.
   var request: RequestOptions {
     RequestOptions(
-      timeout: timeout, cancelsAtPeer: true, offline: offline, priority: priority,
+      timeout: timeout, cancelsAtPeer: true, waitsForConnection: waitsForConnection,
+      priority: priority,
       metadata: metadata, retry: retriesIfSafe ? .ifSafe : .never)
   }
 }

@@ -71,7 +71,7 @@ extension ScenarioPlan {
       ]),
       cancelAfter: dice.chance(1, in: 8) ? .milliseconds(dice.int(0...1_500)) : nil,
       notifiesCancel: dice.chance(1, in: 2),
-      offline: dice.pick([nil, nil, .wait, .failUnlessConnecting]),
+      waits: dice.pick([nil, nil, true, false]),
       priority: dice.pick([0, 0, 0, 1, 7]),
       isIdempotent: dice.chance(1, in: 6),
       isOrdered: isOrdered)

@@ -27,7 +27,7 @@ struct ScenarioPlan: Hashable, Sendable {
     var connectTimeout: Duration
     var reconnect: ReconnectPolicy
     var maxWaiting: Int
-    var offline: OfflinePolicy
+    var waits: Bool
     /// Whether the client has ways besides the long link: the servers' gateways.
     var hasShortLinks = false
     /// Whether the long link is among the client's ways.
@@ -77,7 +77,7 @@ struct ScenarioPlan: Hashable, Sendable {
     var deadline: Duration?
     var cancelAfter: Duration?
     var notifiesCancel: Bool
-    var offline: OfflinePolicy?
+    var waits: Bool?
     var priority: UInt32
     /// Whether the request may be retried after it may have run.
     var isIdempotent: Bool
@@ -191,7 +191,7 @@ struct ScenarioPlan: Hashable, Sendable {
             afterRefused: .milliseconds(first),
             cap: .milliseconds(first * dice.pick([1, 4, 10]))),
           maxWaiting: dice.pick([3, 20, 10_000]),
-          offline: dice.chance(1, in: 4) ? .failUnlessConnecting : .wait))
+          waits: !dice.chance(1, in: 4)))
     }
   }
 }

@@ -107,7 +107,7 @@ extension ScenarioStage {
       configuration.connectTimeout = client.connectTimeout
       configuration.reconnect = client.reconnect
       configuration.maxWaiting = client.maxWaiting
-      configuration.offline = client.offline
+      configuration.waitsForConnection = client.waits
       configuration.streamWindows = plan.clientWindows[index]
       configuration.name = name
       configuration.observers = observers

@@ -159,7 +159,7 @@ private struct Asked: Sendable {
     options = RequestOptions(
       timeout: request.deadline,
       cancelsAtPeer: request.notifiesCancel,
-      offline: request.offline,
+      waitsForConnection: request.waits,
       priority: request.priority,
       idempotencyKey: request.isIdempotent ? ScenarioBody(key: request.key).bytes(count: 0) : [],
       retry: request.isIdempotent ? .idempotent : .ifSafe,

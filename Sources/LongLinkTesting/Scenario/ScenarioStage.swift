@@ -195,7 +195,7 @@ extension ScenarioStage {
     let result = await Self.result { () async throws(LongLinkError) in
       try await client.request(
         Kind.inline, body.bytes(count: 100),
-        options: RequestOptions(timeout: deadline, offline: .wait, priority: 9))
+        options: RequestOptions(timeout: deadline, waitsForConnection: true, priority: 9))
     }
     oracle.requests.ended(key, result, isOwnAnswer: isAnswer(result, to: body))
     if case .failure(let error) = result { return error }

@@ -150,7 +150,7 @@ private struct StreamRequester: Sendable {
   private var options: StreamOptions {
     StreamOptions(
       timeout: plan.deadline, itemTimeout: plan.itemTimeout, window: plan.window,
-      offline: plan.offline, priority: plan.priority)
+      waitsForConnection: plan.waits, priority: plan.priority)
   }
 
   /// Runs the stream; returns nil if the requester gave it up by the plan.

@@ -34,12 +34,12 @@ struct StreamEnds: Sendable {
   // MARK: Writing
 
   /// Writes all items; throws where the plan says that the writer fails.
-  func writeAll(_ writer: ItemWriter) async throws {
+  func writeAll(_ writer: ItemWriter<[UInt8]>) async throws {
     for index in 0..<own.written { try await write(index, writer) }
     try failIfPlanned()
   }
 
-  private func write(_ index: Int, _ writer: ItemWriter) async throws {
+  private func write(_ index: Int, _ writer: ItemWriter<[UInt8]>) async throws {
     if own.writePause > .zero { try await clock.sleep(for: own.writePause) }
     let item = plan.item(index, from: side)
     if isAlive() { ledger.writes(key, from: side, item) }
@@ -55,7 +55,7 @@ struct StreamEnds: Sendable {
 
   /// Writes all items, the last in a task whose wait is cancelled: the connection still sends it,
   /// in front of the response.
-  func writeAllWithoutWaiting(_ writer: ItemWriter) async throws {
+  func writeAllWithoutWaiting(_ writer: ItemWriter<[UInt8]>) async throws {
     guard own.written > 0 else { return try failIfPlanned() }
     for index in 0..<own.written - 1 { try await write(index, writer) }
     let item = plan.item(own.written - 1, from: side)
@@ -91,7 +91,7 @@ struct StreamEnds: Sendable {
 
   /// Reads to the end, or as many items as the plan says; returns whether it has read to the end.
   @discardableResult
-  func readAll(_ items: Items) async throws -> Bool {
+  func readAll(_ items: Items<[UInt8]>) async throws -> Bool {
     var iterator = items.makeAsyncIterator()
     return try await readAll { () async throws(LongLinkError) in try await iterator.next() }
   }
@@ -127,7 +127,7 @@ struct StreamEnds: Sendable {
   ///
   /// A reader that stops ends the writer too: otherwise the other side could wait for a reader, and
   /// this writer for the other side.
-  func readAndWrite(_ items: Items, _ writer: ItemWriter) async throws {
+  func readAndWrite(_ items: Items<[UInt8]>, _ writer: ItemWriter<[UInt8]>) async throws {
     try await withThrowingTaskGroup(of: Bool.self) { group in
       group.addTask { try await readAll(items) }
       group.addTask {
@@ -145,7 +145,7 @@ struct StreamEnds: Sendable {
   }
 
   /// Reads an item, writes one, and so on; then does the rest of both.
-  func alternate(_ items: Items, _ writer: ItemWriter) async throws {
+  func alternate(_ items: Items<[UInt8]>, _ writer: ItemWriter<[UInt8]>) async throws {
     var iterator = items.makeAsyncIterator()
     var (count, hasMore) = (0, true)
     for index in 0..<own.written {

@@ -63,7 +63,7 @@ struct StreamPlan: Hashable, Sendable {
   var deadline: Duration?
   var itemTimeout: Duration?
   var cancelAfter: Duration?
-  var offline: OfflinePolicy?
+  var waits: Bool?
   var priority: UInt32 = 0
 
   /// The keys of streams begin behind this number.
@@ -111,7 +111,7 @@ struct StreamPlan: Hashable, Sendable {
       key: key, at: .zero, client: 0, isFromServer: false,
       shape: [.requestItems, .responseItems], isOnLoop: true, usesCallbacks: false,
       handlerIsElsewhere: false, order: .alternates, requestItems: items, responseItems: items,
-      deadline: .seconds(60), offline: .wait)
+      deadline: .seconds(60), waits: true)
   }
 }
 
@@ -166,7 +166,7 @@ extension ScenarioPlan {
     ])
     plan.itemTimeout = dice.pick([nil, nil, nil, nil, .milliseconds(dice.int(500...20_000))])
     plan.cancelAfter = dice.chance(1, in: 8) ? .milliseconds(dice.int(0...3_000)) : nil
-    plan.offline = dice.pick([nil, nil, .wait, .failUnlessConnecting])
+    plan.waits = dice.pick([nil, nil, true, false])
     plan.priority = dice.pick([0, 0, 0, 1, 7])
     return plan
   }

@@ -9,7 +9,8 @@ internal import Synchronization
 /// Makes the handlers of a scenario's streams, for one process.
 struct StreamSink: Sendable {
   typealias Handler =
-    @Sendable (InboundRequest, Items, ItemWriter) async throws -> any BodyEncodable & Sendable
+    @Sendable (InboundRequest, Items<[UInt8]>, ItemWriter<[UInt8]>) async throws ->
+    any BodyEncodable & Sendable
 
   let stage: ScenarioStage
   /// Where handlers run that do not run on the loop of their connection.
@@ -38,7 +39,7 @@ struct StreamSink: Sendable {
   }
 
   private func handle(
-    _ request: InboundRequest, _ items: Items, _ writer: ItemWriter
+    _ request: InboundRequest, _ items: Items<[UInt8]>, _ writer: ItemWriter<[UInt8]>
   ) async throws -> [UInt8] {
     guard let body = ScenarioBody(request.body), let plan = stage.plan.stream(body.key) else {
       stage.oracle.found(.ownAnswers, "a stream's request of \(request.body.count) bytes is wrong")
@@ -56,7 +57,7 @@ struct StreamSink: Sendable {
   }
 
   private func serve(
-    _ plan: StreamPlan, _ ends: StreamEnds, _ items: Items, _ writer: ItemWriter
+    _ plan: StreamPlan, _ ends: StreamEnds, _ items: Items<[UInt8]>, _ writer: ItemWriter<[UInt8]>
   ) async throws {
     switch plan.order {
     case _ where plan.shape == .requestItems:

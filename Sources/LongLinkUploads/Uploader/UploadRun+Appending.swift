@@ -27,7 +27,7 @@ extension UploadRun {
     guard let id else { return }
     let begin = offset
     let message = AppendRequest(id: id, generation: generation, offset: begin)
-    let options = StreamOptions(itemTimeout: Self.itemTimeout, offline: .failUnlessConnecting)
+    let options = StreamOptions(itemTimeout: Self.itemTimeout, waitsForConnection: false)
     let answer: AppendResponse
     do {
       let bytes = try await client.sendItems(
@@ -62,7 +62,7 @@ extension UploadRun {
   }
 
   /// Waits for the answer to an append whose bytes were all sent; false if it takes too long.
-  private func hasEnded(_ writer: ItemWriter) async -> Bool {
+  private func hasEnded(_ writer: ItemWriter<[UInt8]>) async -> Bool {
     await withTaskGroup(of: Bool.self) { group in
       group.addTask {
         await writer.waitForEnd()
@@ -76,7 +76,7 @@ extension UploadRun {
     }
   }
 
-  private func write(to writer: ItemWriter, from begin: UInt64) async throws {
+  private func write(to writer: ItemWriter<[UInt8]>, from begin: UInt64) async throws {
     guard let source else { return }
     // A server that allows none would never get any.
     var left = max(1, min(mostAppend, throttle?.second ?? .max))

@@ -233,7 +233,7 @@ extension UploadRun {
       _ = try? await client.request(
         UploadMethods.abort, AbortRequest(id: id),
         options: RequestOptions(
-          timeout: .seconds(5), offline: .failUnlessConnecting, retry: .idempotent))
+          timeout: .seconds(5), waitsForConnection: false, retry: .idempotent))
     }.value
     await removeRecord()
   }

@@ -57,7 +57,7 @@ final class AppendFlow: Sendable {
 
   /// Writes all items, and returns when they are written. Throws `UploadFailure`, and what reading
   /// the items throws; what has arrived before is written then.
-  func copy(_ items: Items) async throws {
+  func copy(_ items: Items<[UInt8]>) async throws {
     let result: Result<Void, any Error>
     do {
       try await take(items)
@@ -69,7 +69,7 @@ final class AppendFlow: Sendable {
     try result.get()
   }
 
-  private func take(_ items: Items) async throws {
+  private func take(_ items: Items<[UInt8]>) async throws {
     var pace = AppendPace(bytesPerSecond: minRate)
     var iterator = items.makeAsyncIterator()
     var start = loop.clock.now

@@ -152,7 +152,7 @@ public final class UploadReceiver: Sendable {
   }
 
   private func append(
-    _ message: AppendRequest, _ items: Items, _ request: InboundRequest
+    _ message: AppendRequest, _ items: Items<[UInt8]>, _ request: InboundRequest
   ) async throws -> AppendResponse {
     let principal = UploadOwner.name(of: request.peer)
     let append = try await answer(request) { [store] () throws(UploadFailure) in
@@ -180,7 +180,7 @@ public final class UploadReceiver: Sendable {
 
   /// Writes items until they end, or until somebody takes the upload over or removes it.
   private func copy(
-    _ items: Items, to append: Append, of owner: String, on loop: EventLoop
+    _ items: Items<[UInt8]>, to append: Append, of owner: String, on loop: EventLoop
   ) async throws {
     let flow = AppendFlow(
       append, of: owner, threads, on: loop, waiting, minRate: store.limits.minAppendRate)

@@ -66,7 +66,7 @@ CallbackExecutor EventLoop HandlerPlacement InboundRequest LongLinkClient LongLi
 ProtobufBody ProtobufCArena ProtobufCBody ProtobufCLayout ProtobufCMessage ProtobufCReader
 Endpoint ProtobufEmpty ProtobufTimestamp PushMessage Rejection RequestOptions RequestSender RequestTask
 RPCMethod Streamed ServerAction SimulatedServer
-SocketAddress StreamOptions TypedItems TypedItemStream TypedItemWriter TypedRequestTask _ __ _1 _a __b a__c a_1 a1 A_B ab_ HTTP2 userID user_url
+SocketAddress StreamOptions Items ItemStream ItemWriter _ __ _1 _a __b a__c a_1 a1 A_B ab_ HTTP2 userID user_url
 """.split()
 
 

@@ -116,7 +116,7 @@ extension HTTPTests {
       return try stage.client(options: options, configure)
     }
 
-    private static let atOnce = RequestOptions(offline: .failUnlessConnecting, retry: .never)
+    private static let atOnce = RequestOptions(waitsForConnection: false, retry: .never)
 
     @Test func `the limits of an address are those of the client behind the proxy`() async throws {
       try await HTTPStage.run {

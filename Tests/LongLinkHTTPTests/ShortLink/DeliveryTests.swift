@@ -13,7 +13,7 @@ import Testing
 extension HTTPTests {
   /// What may have happened to a request that failed over HTTP.
   @Suite(.timeLimit(.minutes(2))) struct DeliveryTests {
-    private static let atOnce = RequestOptions(offline: .failUnlessConnecting)
+    private static let atOnce = RequestOptions(waitsForConnection: false)
 
     /// A request to a server that answers each POST with this text.
     private func failure(

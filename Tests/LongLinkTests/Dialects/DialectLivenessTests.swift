@@ -240,7 +240,7 @@ import LongLinkDialects
       await server.stop()
       let unsent = try await failure {
         try await client.request(
-          0x501, [3], options: RequestOptions(offline: .failUnlessConnecting))
+          0x501, [3], options: RequestOptions(waitsForConnection: false))
       }
       #expect(unsent.delivery != .answered)
     }

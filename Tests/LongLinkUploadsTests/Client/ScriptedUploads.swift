@@ -189,7 +189,7 @@ extension ScriptedUploads {
   }
 
   private func append(
-    _ request: InboundRequest, _ items: Items, _ isAlive: @Sendable () -> Bool
+    _ request: InboundRequest, _ items: Items<[UInt8]>, _ isAlive: @Sendable () -> Bool
   ) async throws -> [UInt8] {
     let message = try request.decoded(as: AppendRequest.self)
     script.onAppend?(Int(message.offset))

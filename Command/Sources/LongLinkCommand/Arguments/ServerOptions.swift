@@ -24,7 +24,7 @@ struct ServerOptions: ParsableArguments {
       throw Output.usageError("Give --http, or the server's host, port or socket, not both.")
     }
     var configuration = ClientConfiguration(servers: [endpoint])
-    configuration.offline = .failUnlessConnecting
+    configuration.waitsForConnection = false
     configuration.name = "longlink"
     configuration.logger.logLevel = verbose ? .debug : .error
     change(&configuration)

@@ -24,7 +24,7 @@ extension Demo {
         "request \(task.serial ?? 0) failed, and may have run")
     }
     let hasty = client.submit(
-      DemoRoutes.echo, Array("now".utf8), options: RequestOptions(offline: .failUnlessConnecting))
+      DemoRoutes.echo, Array("now".utf8), options: RequestOptions(waitsForConnection: false))
     let refused = try await failure(of: hasty, "a request without a server")
     try timeline.check(
       (refused.code == .notConnected || refused.code == .connectFailed)

@@ -35,7 +35,7 @@ extension Demo {
     let before = try await stats(client)
     let arrived = await client.counters().connections.itemsReceived
     // Without end, as far as the demo is concerned.
-    var items: ItemStream.Iterator? = client.stream(
+    var items: Items<[UInt8]>? = client.stream(
       DemoRoutes.count, CountRequest(count: .max, itemBytes: 1_000)
     ).makeAsyncIterator()
     _ = try await items?.next()

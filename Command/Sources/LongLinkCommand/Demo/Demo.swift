@@ -97,7 +97,7 @@ final class Demo: Sendable {
   }
 
   /// Waits for the response to a request, or its error.
-  func outcome(of task: RequestTask) async -> Result<[UInt8], LongLinkError> {
+  func outcome(of task: RequestTask<[UInt8]>) async -> Result<[UInt8], LongLinkError> {
     do {
       return .success(try await task.value)
     } catch {
@@ -106,7 +106,7 @@ final class Demo: Sendable {
   }
 
   /// Waits for a request that should fail.
-  func failure(of task: RequestTask, _ what: String) async throws -> LongLinkError {
+  func failure(of task: RequestTask<[UInt8]>, _ what: String) async throws -> LongLinkError {
     switch await outcome(of: task) {
     case .success: throw DemoFailure("\(what) was answered")
     case .failure(let error): return error
@@ -115,7 +115,7 @@ final class Demo: Sendable {
 
   func startSleep(
     _ client: LongLinkClient, _ duration: Duration, options: RequestOptions = RequestOptions()
-  ) -> RequestTask {
+  ) -> RequestTask<[UInt8]> {
     let milliseconds = UInt32(duration / .milliseconds(1))
     return client.submit(
       DemoRoutes.sleep, SleepRequest(milliseconds: milliseconds), options: options)

@@ -56,7 +56,7 @@ extension DemoRoutes {
 
   /// Writes an item. One that the client does not accept ends the stream with 400.
   private static func write(
-    _ item: some BodyEncodable & Sendable, to writer: ItemWriter
+    _ item: some BodyEncodable & Sendable, to writer: ItemWriter<[UInt8]>
   ) async throws {
     do {
       try await writer.write(item)
@@ -97,7 +97,8 @@ extension DemoRoutes {
 
   /// Writes as many items as the request asks for, up to its error.
   private static func count(
-    _ message: CountRequest, _ padding: [UInt8], _ request: InboundRequest, to writer: ItemWriter
+    _ message: CountRequest, _ padding: [UInt8], _ request: InboundRequest,
+    to writer: ItemWriter<[UInt8]>
   ) async throws {
     let fails = message.failAfter > 0 && message.failAfter <= message.count
     let count = UInt64(fails ? message.failAfter : message.count)
@@ -126,7 +127,7 @@ extension DemoRoutes {
 // MARK: - Sum
 
 extension DemoRoutes {
-  private static func sum(of items: Items) async throws -> SumReply {
+  private static func sum(of items: Items<[UInt8]>) async throws -> SumReply {
     var reply = SumReply(adler32: 1)
     for try await item in items {
       reply.items += 1
@@ -147,7 +148,7 @@ extension DemoRoutes {
   /// Writes a document in pieces; the last one has what is left.
   private static func feed(
     _ document: FeedDocument, _ message: FeedRequest, _ request: InboundRequest,
-    to writer: ItemWriter
+    to writer: ItemWriter<[UInt8]>
   ) async throws {
     var document = document
     var rest: [UInt8] = []

@@ -128,7 +128,7 @@ extension StreamCommand {
 
   /// Sends and prints items until the response comes, whatever is still to be sent.
   private func exchange(
-    _ items: Items, _ writer: ItemWriter, _ printer: StreamPrinter
+    _ items: Items<[UInt8]>, _ writer: ItemWriter<[UInt8]>, _ printer: StreamPrinter
   ) async throws {
     try await withThrowingTaskGroup(of: Bool.self) { group in
       group.addTask {
@@ -146,7 +146,7 @@ extension StreamCommand {
     }
   }
 
-  private func upload(to writer: ItemWriter) async throws {
+  private func upload(to writer: ItemWriter<[UInt8]>) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await StreamCommand.send(to: writer) }
       group.addTask { await writer.waitForEnd() }
@@ -156,7 +156,7 @@ extension StreamCommand {
   }
 
   /// Sends the lines of standard input.
-  private static func send(to writer: ItemWriter) async throws {
+  private static func send(to writer: ItemWriter<[UInt8]>) async throws {
     var lines = InputLines()
     do {
       while let batch = try await lines.next() { try await writer.write(contentsOf: batch) }

@@ -55,7 +55,7 @@ struct UploadCommand: AsyncParsableCommand {
     Output.logToStandardError()
     let signals = TerminationSignals()
     let client = try server.makeClient(over: http) { configuration in
-      configuration.offline = .wait
+      configuration.waitsForConnection = true
       // A server that comes back within the minute is found.
       configuration.reconnect.cap = .seconds(5)
     }
@@ -114,7 +114,7 @@ struct UploadCommand: AsyncParsableCommand {
     do throws(LongLinkError) {
       // Status of no upload.
       _ = try await client.request(
-        13, [], options: RequestOptions(offline: .failUnlessConnecting))
+        13, [], options: RequestOptions(waitsForConnection: false))
     } catch  where error.code == .rejected {
       return
     }

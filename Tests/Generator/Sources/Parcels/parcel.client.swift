@@ -32,7 +32,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   /// Like the asynchronous form, but returns a handle immediately.
   public func submitSend(
     _ request: Parcels::SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
-  ) -> LongLink::TypedRequestTask<Parcels::SendReply> {
+  ) -> LongLink::RequestTask<Parcels::SendReply> {
     sender.submit(
       Parcels::ParcelsMethods.send.over(self.options), request, options: options)
   }
@@ -68,7 +68,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   /// Like the asynchronous form, but returns a handle immediately.
   public func submitFind(
     _ request: Parcels::FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
-  ) -> LongLink::TypedRequestTask<Parcels::Parcel> {
+  ) -> LongLink::RequestTask<Parcels::Parcel> {
     sender.submit(
       Parcels::ParcelsMethods.find.over(self.options), request, options: options)
   }
@@ -104,7 +104,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   /// Like the asynchronous form, but returns a handle immediately.
   public func submitClear(
     _ request: LongLinkProtobufC::ProtobufEmpty, options: LongLink::RequestOptions = LongLink::RequestOptions()
-  ) -> LongLink::TypedRequestTask<LongLinkProtobufC::ProtobufEmpty> {
+  ) -> LongLink::RequestTask<LongLinkProtobufC::ProtobufEmpty> {
     sender.submit(
       Parcels::ParcelsMethods.clear.over(self.options), request, options: options)
   }
@@ -132,7 +132,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   /// Says where a parcel is, each time that it has moved.
   public func track(
     _ request: Parcels::FindRequest, options: LongLink::StreamOptions = LongLink::StreamOptions()
-  ) -> LongLink::TypedItemStream<Parcels::Moved> {
+  ) -> LongLink::ItemStream<Parcels::Moved> {
     sender.stream(Parcels::ParcelsMethods.track, request, options: options)
   }
 
@@ -174,7 +174,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   /// Takes many parcels in, and says what the last is called.
   public nonisolated(nonsending) func sendAll(
     options: LongLink::StreamOptions = LongLink::StreamOptions(),
-    _ work: nonisolated(nonsending) (LongLink::TypedItemWriter<Parcels::SendRequest>) async throws -> ()
+    _ work: nonisolated(nonsending) (LongLink::ItemWriter<Parcels::SendRequest>) async throws -> ()
   ) async throws -> Parcels::SendReply {
     try await sender.sendItems(Parcels::ParcelsMethods.sendAll, options: options, work)
   }
@@ -183,7 +183,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   public nonisolated(nonsending) func unwrap(
     options: LongLink::StreamOptions = LongLink::StreamOptions(),
     _ work: nonisolated(nonsending) (
-      LongLink::TypedItems<Parcels::Parcel>, LongLink::TypedItemWriter<Parcels::Parcel>
+      LongLink::Items<Parcels::Parcel>, LongLink::ItemWriter<Parcels::Parcel>
     ) async throws -> ()
   ) async throws {
     try await sender.exchange(Parcels::ParcelsMethods.unwrap, options: options, work)

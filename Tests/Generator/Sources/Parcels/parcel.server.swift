@@ -23,19 +23,19 @@ public nonisolated protocol ParcelsService: Swift.Sendable {
 
   /// Says where a parcel is, each time that it has moved.
   func track(
-    _ request: Parcels::FindRequest, writer: LongLinkServer::TypedItemWriter<Parcels::Moved>,
+    _ request: Parcels::FindRequest, writer: LongLinkServer::ItemWriter<Parcels::Moved>,
     context: LongLinkServer::InboundRequest
   ) async throws
 
   /// Takes many parcels in, and says what the last is called.
   func sendAll(
-    _ items: LongLinkServer::TypedItems<Parcels::SendRequest>, context: LongLinkServer::InboundRequest
+    _ items: LongLinkServer::Items<Parcels::SendRequest>, context: LongLinkServer::InboundRequest
   ) async throws -> Parcels::SendReply
 
   /// Handles a request `Unwrap`; throws a `Rejection` to reject it.
   func unwrap(
-    _ items: LongLinkServer::TypedItems<Parcels::Parcel>,
-    writer: LongLinkServer::TypedItemWriter<Parcels::Parcel>,
+    _ items: LongLinkServer::Items<Parcels::Parcel>,
+    writer: LongLinkServer::ItemWriter<Parcels::Parcel>,
     context: LongLinkServer::InboundRequest
   ) async throws
 }

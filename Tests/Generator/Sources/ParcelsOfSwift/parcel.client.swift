@@ -33,7 +33,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   /// Like the asynchronous form, but returns a handle immediately.
   public func submitSend(
     _ request: ParcelsOfSwift::Parcel_SendRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
-  ) -> LongLink::TypedRequestTask<ParcelsOfSwift::Parcel_SendReply> {
+  ) -> LongLink::RequestTask<ParcelsOfSwift::Parcel_SendReply> {
     sender.submit(
       ParcelsOfSwift::ParcelsMethods.send.over(self.options), request, options: options)
   }
@@ -69,7 +69,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   /// Like the asynchronous form, but returns a handle immediately.
   public func submitFind(
     _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::RequestOptions = LongLink::RequestOptions()
-  ) -> LongLink::TypedRequestTask<ParcelsOfSwift::Parcel_Parcel> {
+  ) -> LongLink::RequestTask<ParcelsOfSwift::Parcel_Parcel> {
     sender.submit(
       ParcelsOfSwift::ParcelsMethods.find.over(self.options), request, options: options)
   }
@@ -105,7 +105,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   /// Like the asynchronous form, but returns a handle immediately.
   public func submitClear(
     _ request: SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty, options: LongLink::RequestOptions = LongLink::RequestOptions()
-  ) -> LongLink::TypedRequestTask<SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty> {
+  ) -> LongLink::RequestTask<SwiftProtobuf::SwiftProtobuf.Google_Protobuf_Empty> {
     sender.submit(
       ParcelsOfSwift::ParcelsMethods.clear.over(self.options), request, options: options)
   }
@@ -133,7 +133,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   /// Says where a parcel is, each time that it has moved.
   public func track(
     _ request: ParcelsOfSwift::Parcel_FindRequest, options: LongLink::StreamOptions = LongLink::StreamOptions()
-  ) -> LongLink::TypedItemStream<ParcelsOfSwift::Parcel_Moved> {
+  ) -> LongLink::ItemStream<ParcelsOfSwift::Parcel_Moved> {
     sender.stream(ParcelsOfSwift::ParcelsMethods.track, request, options: options)
   }
 
@@ -175,7 +175,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   /// Takes many parcels in, and says what the last is called.
   public nonisolated(nonsending) func sendAll(
     options: LongLink::StreamOptions = LongLink::StreamOptions(),
-    _ work: nonisolated(nonsending) (LongLink::TypedItemWriter<ParcelsOfSwift::Parcel_SendRequest>) async throws -> ()
+    _ work: nonisolated(nonsending) (LongLink::ItemWriter<ParcelsOfSwift::Parcel_SendRequest>) async throws -> ()
   ) async throws -> ParcelsOfSwift::Parcel_SendReply {
     try await sender.sendItems(ParcelsOfSwift::ParcelsMethods.sendAll, options: options, work)
   }
@@ -184,7 +184,7 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
   public nonisolated(nonsending) func unwrap(
     options: LongLink::StreamOptions = LongLink::StreamOptions(),
     _ work: nonisolated(nonsending) (
-      LongLink::TypedItems<ParcelsOfSwift::Parcel_Parcel>, LongLink::TypedItemWriter<ParcelsOfSwift::Parcel_Parcel>
+      LongLink::Items<ParcelsOfSwift::Parcel_Parcel>, LongLink::ItemWriter<ParcelsOfSwift::Parcel_Parcel>
     ) async throws -> ()
   ) async throws {
     try await sender.exchange(ParcelsOfSwift::ParcelsMethods.unwrap, options: options, work)

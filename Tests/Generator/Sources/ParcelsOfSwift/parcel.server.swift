@@ -24,19 +24,19 @@ public nonisolated protocol ParcelsService: Swift.Sendable {
 
   /// Says where a parcel is, each time that it has moved.
   func track(
-    _ request: ParcelsOfSwift::Parcel_FindRequest, writer: LongLinkServer::TypedItemWriter<ParcelsOfSwift::Parcel_Moved>,
+    _ request: ParcelsOfSwift::Parcel_FindRequest, writer: LongLinkServer::ItemWriter<ParcelsOfSwift::Parcel_Moved>,
     context: LongLinkServer::InboundRequest
   ) async throws
 
   /// Takes many parcels in, and says what the last is called.
   func sendAll(
-    _ items: LongLinkServer::TypedItems<ParcelsOfSwift::Parcel_SendRequest>, context: LongLinkServer::InboundRequest
+    _ items: LongLinkServer::Items<ParcelsOfSwift::Parcel_SendRequest>, context: LongLinkServer::InboundRequest
   ) async throws -> ParcelsOfSwift::Parcel_SendReply
 
   /// Handles a request `Unwrap`; throws a `Rejection` to reject it.
   func unwrap(
-    _ items: LongLinkServer::TypedItems<ParcelsOfSwift::Parcel_Parcel>,
-    writer: LongLinkServer::TypedItemWriter<ParcelsOfSwift::Parcel_Parcel>,
+    _ items: LongLinkServer::Items<ParcelsOfSwift::Parcel_Parcel>,
+    writer: LongLinkServer::ItemWriter<ParcelsOfSwift::Parcel_Parcel>,
     context: LongLinkServer::InboundRequest
   ) async throws
 }

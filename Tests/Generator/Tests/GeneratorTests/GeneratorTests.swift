@@ -119,16 +119,16 @@ import Testing
     try expect(
       "M/good.client.swift",
       [
-        "-> LongLink::TypedItemStream<M::B> {", ") async throws -> M::B {",
+        "-> LongLink::ItemStream<M::B> {", ") async throws -> M::B {",
         "onItem: @escaping @Sendable (M::B) -> (),", "func downBlocking(",
         "sender.sendItems(M::SMethods.up, options: options, work)",
-        "LongLink::TypedItems<M::B>, LongLink::TypedItemWriter<M::A>",
+        "LongLink::Items<M::B>, LongLink::ItemWriter<M::A>",
       ])
     try expect(
       "M/good.server.swift",
       [
-        "_ request: M::A, writer: LongLinkServer::TypedItemWriter<M::B>,",
-        "_ items: LongLinkServer::TypedItems<M::A>, context: LongLinkServer::InboundRequest",
+        "_ request: M::A, writer: LongLinkServer::ItemWriter<M::B>,",
+        "_ items: LongLinkServer::Items<M::A>, context: LongLinkServer::InboundRequest",
         "M::SMethods.both, on: placement, itemTimeout: itemTimeout,",
         "requires: rule, fileID: fileID, line: line",
       ])

@@ -38,7 +38,7 @@ final class Depot: ParcelsService {
   }
 
   func track(
-    _ request: FindRequest, writer: TypedItemWriter<Moved>, context: InboundRequest
+    _ request: FindRequest, writer: ItemWriter<Moved>, context: InboundRequest
   ) async throws {
     for town in ["Wien", "Graz"] {
       try await writer.write(Moved(number: request.number, place: Place(town: town)))
@@ -47,7 +47,7 @@ final class Depot: ParcelsService {
   }
 
   func sendAll(
-    _ items: TypedItems<SendRequest>, context: InboundRequest
+    _ items: Items<SendRequest>, context: InboundRequest
   ) async throws -> SendReply {
     var reply = SendReply()
     for try await request in items { reply = try await send(request, context: context) }
@@ -55,7 +55,7 @@ final class Depot: ParcelsService {
   }
 
   func unwrap(
-    _ items: TypedItems<Parcel>, writer: TypedItemWriter<Parcel>, context: InboundRequest
+    _ items: Items<Parcel>, writer: ItemWriter<Parcel>, context: InboundRequest
   ) async throws {
     for try await parcel in items { try await writer.write(parcel.wrapping ?? Parcel()) }
   }

@@ -29,7 +29,7 @@ struct Depot: ParcelsService {
   }
 
   func track(
-    _ request: Parcel_FindRequest, writer: TypedItemWriter<Parcel_Moved>, context: InboundRequest
+    _ request: Parcel_FindRequest, writer: ItemWriter<Parcel_Moved>, context: InboundRequest
   ) async throws {
     for place in 0..<3 {
       try await writer.write(.with { $0.number = request.number + UInt64(place) })
@@ -37,7 +37,7 @@ struct Depot: ParcelsService {
   }
 
   func sendAll(
-    _ items: TypedItems<Parcel_SendRequest>, context: InboundRequest
+    _ items: Items<Parcel_SendRequest>, context: InboundRequest
   ) async throws -> Parcel_SendReply {
     var sum: UInt64 = 0
     for try await request in items { sum += request.parcel.number }
@@ -45,7 +45,7 @@ struct Depot: ParcelsService {
   }
 
   func unwrap(
-    _ items: TypedItems<Parcel_Parcel>, writer: TypedItemWriter<Parcel_Parcel>,
+    _ items: Items<Parcel_Parcel>, writer: ItemWriter<Parcel_Parcel>,
     context: InboundRequest
   ) async throws {
     for try await parcel in items { try await writer.write(parcel.wrapping) }

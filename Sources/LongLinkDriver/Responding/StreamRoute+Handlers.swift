@@ -2,21 +2,32 @@
 
 package import LongLinkCore
 
-// Routes of methods with items, made of handlers that get and send messages.
+// Routes made of handlers that read and write items, as bytes or as messages.
 
 extension StreamRoute {
+  package init(
+    _ shape: StreamShape, on placement: HandlerPlacement, itemTimeout: Duration?,
+    _ handle:
+      @escaping @Sendable (InboundRequest, Items<[UInt8]>, ItemWriter<[UInt8]>) async throws
+      -> AnyBody
+  ) {
+    self.init(shape, on: placement, itemTimeout: itemTimeout) { request, channel in
+      try await handle(request, Items(channel), ItemWriter(channel))
+    }
+  }
+
   /// Decodes the request for a handler, and encodes its items.
   package init<Request: BodyDecodable, Item: BodyEncodable>(
     _ method: RPCMethod<Request, Streamed<Item>>, on placement: HandlerPlacement,
     itemTimeout: Duration?,
     _ handle:
-      @escaping @Sendable (Request, InboundRequest, TypedItemWriter<Item>) async throws -> Void
+      @escaping @Sendable (Request, InboundRequest, ItemWriter<Item>) async throws -> Void
   ) {
-    self.init(.responseItems, on: placement, itemTimeout: itemTimeout) { request, _, writer in
+    self.init(.responseItems, on: placement, itemTimeout: itemTimeout) { request, channel in
       var lease: DecodedLease?
       defer { withExtendedLifetime(lease) {} }
       let message = try request.decoded(as: Request.self, lease: &lease)
-      try await handle(message, request, TypedItemWriter(writer))
+      try await handle(message, request, ItemWriter(channel))
       return EmptyBody()
     }
   }
@@ -25,10 +36,10 @@ extension StreamRoute {
   package init<Item: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Streamed<Item>, Reply>, on placement: HandlerPlacement,
     itemTimeout: Duration?,
-    _ handle: @escaping @Sendable (InboundRequest, TypedItems<Item>) async throws -> Reply
+    _ handle: @escaping @Sendable (InboundRequest, Items<Item>) async throws -> Reply
   ) {
-    self.init(.requestItems, on: placement, itemTimeout: itemTimeout) { request, items, _ in
-      try await handle(request, TypedItems(items))
+    self.init(.requestItems, on: placement, itemTimeout: itemTimeout) { request, channel in
+      try await handle(request, Items(channel))
     }
   }
 
@@ -38,12 +49,12 @@ extension StreamRoute {
     on placement: HandlerPlacement, itemTimeout: Duration?,
     _ handle:
       @escaping @Sendable (
-        InboundRequest, TypedItems<RequestItem>, TypedItemWriter<ResponseItem>
+        InboundRequest, Items<RequestItem>, ItemWriter<ResponseItem>
       ) async throws -> Void
   ) {
     self.init([.requestItems, .responseItems], on: placement, itemTimeout: itemTimeout) {
-      request, items, writer in
-      try await handle(request, TypedItems(items), TypedItemWriter(writer))
+      request, channel in
+      try await handle(request, Items(channel), ItemWriter(channel))
       return EmptyBody()
     }
   }

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+@_spi(Loop) internal import LongLinkTransport
+internal import Synchronization
+
+/// The position of a reader in the items of the peer, as bytes.
+///
+/// With a lease, it reads the items of a response: an error cancels the request, and so does the
+/// release of the last copy before the end.
+@usableFromInline package struct ItemReader: Sendable {
+  private let channel: BoundChannel
+  private let batch = ItemBatch()
+  private let lease: StreamLease?
+  /// The memory of the item that was returned last, decoded; nil where nobody counts it.
+  let memory: ItemMemory?
+  private var hasEnded = false
+  /// The error of an item that does not decode, which has cancelled the request.
+  private var failure: LongLinkError?
+
+  /// Makes a reader of items that are decoded, or not.
+  init(_ channel: BoundChannel, _ lease: StreamLease? = nil, decodes: Bool) {
+    self.channel = channel
+    self.lease = lease
+    memory = decodes ? channel.decoded.map { ItemMemory(in: $0) } : nil
+  }
+
+  /// Returns the next item; nil at the end.
+  @usableFromInline
+  package mutating func next(
+    isolation actor: isolated (any Actor)?
+  ) async throws(LongLinkError) -> [UInt8]? {
+    memory?.release()
+    if let item = takeReady() { return item }
+    if hasEnded { return nil }
+    if let failure { throw failure }
+    switch await nextRead(of: channel, upTo: channel.loop.isCurrent ? 1 : 64) {
+    case .items(var items):
+      if items.count == 1 { return items[0] }
+      items.reverse()
+      let item = items.removeLast()
+      batch.put(items)
+      return item
+    case .ended(.success(let response)):
+      hasEnded = true
+      lease?.end(with: response)
+      return nil
+    case .ended(.failure(let error)):
+      // After an error, also one of this read alone, there is no end to report.
+      guard let lease else { throw error }
+      lease.cancel()
+      throw await channel.settled(error)
+    }
+  }
+
+  /// The error of the item that was returned last; the items before it count as received.
+  mutating func undecodable(_ reason: BodyError) async -> LongLinkError {
+    lease?.cancel()
+    let others = UInt64(batch.count) + 1
+    let error = await channel.loop.run { [channel] in channel.value.undecodable(reason, others) }
+    // Whoever has asked for the items gets no other; a handler goes on with the next one.
+    if lease != nil { failure = error }
+    return error
+  }
+
+  /// The next item, if it is here. Usually it is, and nothing has to wait.
+  @inline(__always)
+  private func takeReady() -> [UInt8]? {
+    guard failure == nil else { return nil }
+    if let item = batch.take() { return item }
+    return channel.loop.isCurrent && !hasEnded ? channel.value.readOne() : nil
+  }
+}
+
+/// Items that the loop has handed over together and that were not returned yet. All iterators take
+/// from them: one may stop in the middle, and another go on.
+final class ItemBatch: Sendable {
+  /// The next item last.
+  private let items = Mutex<[[UInt8]]>([])
+  private let left = Atomic(0)
+
+  /// The number of items.
+  var count: Int { left.load(ordering: .relaxed) }
+
+  /// Adds items behind those that are here, the first one last.
+  func put(_ items: [[UInt8]]) {
+    self.items.withLock { kept in
+      if kept.isEmpty { kept = items } else { kept.insert(contentsOf: items, at: 0) }
+      left.store(kept.count, ordering: .relaxed)
+    }
+  }
+
+  /// Takes the next item; nil if there is none.
+  func take() -> [UInt8]? { count > 0 ? takeLast() : nil }
+
+  private func takeLast() -> [UInt8]? {
+    items.withLock { kept in
+      let item = kept.popLast()
+      left.store(kept.count, ordering: .relaxed)
+      return item
+    }
+  }
+}
+
+extension ItemChannel {
+  /// The error of an item that was read and does not decode; of those that were read, `others` do
+  /// not count as received.
+  func undecodable(_ reason: BodyError, _ others: UInt64) -> LongLinkError {
+    // Whoever responds with items has run the handler.
+    let code: LongLinkError.Code = reason.code == .outOfMemory ? .overloaded : .decodingFailed
+    return error(code, "\(reason)", delivery: isRequester ? .answered : nil)
+      .with(itemsReceived: itemsRead - min(itemsRead, others))
+  }
+}
+
+/// Waits on the loop for items, or for the end.
+private func nextRead(
+  of channel: BoundChannel, upTo limit: Int
+) async -> ItemChannel.Read {
+  let wait = ChannelWait()
+  return await withTaskCancellationHandler {
+    await suspend { (waiter: Waiter<ItemChannel.Read>) in
+      channel.onLoop { channel in
+        if let read = channel.read(upTo: limit) { return waiter(read) }
+        let id = channel.wait { waiter($0) }
+        if !wait.begin(id) { channel.cancelRead(id) }
+      }
+    }
+  } onCancel: {
+    if let id = wait.cancel() {
+      channel.loop.execute { channel.value.cancelRead(id) }
+    }
+  }
+}
