@@ -4,9 +4,6 @@ public import LongLinkReaders
 
 /// Elements of a document that arrives in parts, decoded from JSON one by one.
 public struct DecodedElements<Base: AsyncSequence, Value: Decodable>: AsyncSequence {
-  /// A decoded element.
-  public typealias Element = Value
-
   private let base: Base
   private let bytes: @Sendable (Base.Element) -> [UInt8]
 

@@ -2,14 +2,6 @@
 
 internal import LongLinkDriver
 
-/// How a broadcast treats a connection that is above its high-water mark.
-public enum SlowPeerPolicy: Hashable, Sendable {
-  /// Skips the connection and counts it.
-  case skip
-  /// Closes the connection with `unreadOutput` and counts it.
-  case drop
-}
-
 /// The number of connections that a broadcast reached, skipped and closed.
 public struct BroadcastReport: Hashable, Sendable {
   /// Connections for which the push was queued.

@@ -22,16 +22,6 @@ public final class ItemBroadcast: Sendable {
     static var plural: String { "items" }
   }
 
-  /// Counters of a broadcast since it was made.
-  public struct Counters: Hashable, Sendable {
-    /// The streams that get the items now.
-    public internal(set) var subscribers = 0
-    /// Items that a full buffer dropped.
-    public internal(set) var dropped: UInt64 = 0
-    /// Streams that ended with 429 because their buffers were full.
-    public internal(set) var closed: UInt64 = 0
-  }
-
   private let list = BroadcastList<Int, Item>()
   private let subscribe: @Sendable (BroadcastList<Int, Item>) -> BroadcastSubscription<Item>
 
@@ -74,10 +64,10 @@ public final class ItemBroadcast: Sendable {
   /// Ends all streams, after the items that are buffered: `send(to:)` returns.
   public func finish() { list.close() }
 
-  /// A snapshot of the counters.
-  public var counters: Counters {
-    let counts = list.counts
-    return Counters(
-      subscribers: list.subscriberCount, dropped: counts.dropped, closed: counts.closed)
-  }
+  /// The streams that get the items now.
+  public var subscribers: Int { list.subscriberCount }
+  /// Items that a full buffer dropped, since the broadcast was made.
+  public var dropped: UInt64 { list.counts.dropped }
+  /// Streams that ended with 429 because their buffers were full, since the broadcast was made.
+  public var closed: UInt64 { list.counts.closed }
 }

@@ -21,15 +21,15 @@ extension LongLinkServer {
   /// connection gets them in one order, and does not get those that had their turn on its loop
   /// before it was accepted.
   ///
-  /// `policy` decides whether a connection above its high-water mark is skipped (the default) or
-  /// closed. A connection that does not accept a body of this size is skipped. The report counts
-  /// both. Throws `encodingFailed`, and `unsupported` if the dialect has no such push.
+  /// A connection above its high-water mark is skipped, or, with `closingSlow`, closed with
+  /// `unreadOutput`. A connection that does not accept a body of this size is skipped. The report
+  /// counts both. Throws `encodingFailed`, and `unsupported` if the dialect has no such push.
   @discardableResult
   public func broadcast(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
-    toSlow policy: SlowPeerPolicy = .skip
+    closingSlow closesSlow: Bool = false
   ) async throws(LongLinkError) -> BroadcastReport {
-    let broadcast = try Broadcast(type, body, closingSlow: policy == .drop, in: settings.dialect)
+    let broadcast = try Broadcast(type, body, closingSlow: closesSlow, in: settings.dialect)
     var report = BroadcastReport()
     for (loop, lane) in lanesNow {
       report += await onLoop(loop) { lane.value.broadcast(broadcast, $0) }

@@ -21,11 +21,11 @@ extension LongLinkServer {
     }
   }
 
-  /// Sends a one-way message to every connection, as `broadcast(_:_:toSlow:)` does.
+  /// Sends a one-way message to every connection, as `broadcast(_:_:closingSlow:)` does.
   @discardableResult
   public func broadcast(
-    _ message: some PushMessage, toSlow policy: SlowPeerPolicy = .skip
+    _ message: some PushMessage, closingSlow closesSlow: Bool = false
   ) async throws(LongLinkError) -> BroadcastReport {
-    try await broadcast(type(of: message).pushType, message, toSlow: policy)
+    try await broadcast(type(of: message).pushType, message, closingSlow: closesSlow)
   }
 }

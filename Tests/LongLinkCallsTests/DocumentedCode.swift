@@ -80,7 +80,7 @@ private enum DocumentedCode {
     _ articles: [Article]
   ) async throws {
     let group = api.group(
-      articles.map { price($0) }, GroupPolicy(maxConcurrent: 8, failures: .stop))
+      articles.map { price($0) }, GroupPolicy(maxConcurrent: 8, mostFailures: 0))
     for await progress in group.progress() {
       print("\(progress.finished) of \(progress.total)")
     }
@@ -165,7 +165,7 @@ private enum DocumentedCode {
     _ api: CallClient, _ price: RPCMethod<Article, Price>, show: (CallEvent) -> Void
   ) async throws {
     for await event in api.events(of: price.type) {
-      print(event.source, try event.message(as: Price.self))
+      print(event.isPush, try event.message(as: Price.self))
     }
 
     let events = api.events(of: 21, buffer: .close(100))

@@ -33,9 +33,9 @@ import Testing
       #expect(try await bodies(ones) == [[1], [0]])
       #expect(try await bodies(others) == [[1], [0]])
       #expect(try await bodies(pushes) == [[20]])
-      var sources: [CallEvent.Source] = []
-      for await event in all { sources.append(event.source) }
-      #expect(sources == [.call, .call, .call, .push])
+      var arePushes: [Bool] = []
+      for await event in all { arePushes.append(event.isPush) }
+      #expect(arePushes == [false, false, false, true])
     }
   }
 
@@ -119,13 +119,13 @@ import Testing
         value = unsafe body.withUnsafeBytes { unsafe $0[0] }
       }
     }
-    let good = CallEvent(source: .push, type: 1, result: .success([7]))
+    let good = CallEvent(isPush: true, type: 1, result: .success([7]))
     #expect(try good.message(as: Small.self).value == 7)
-    let bad = CallEvent(source: .push, type: 1, result: .success([]))
+    let bad = CallEvent(isPush: true, type: 1, result: .success([]))
     let error = #expect(throws: LongLinkError.self) { try bad.message(as: Small.self) }
     #expect(error?.code == .decodingFailed)
     let failed = LongLinkError(.connectionLost, doing: "test")
-    let none = CallEvent(source: .call, type: 1, result: .failure(failed))
+    let none = CallEvent(isPush: false, type: 1, result: .failure(failed))
     #expect(throws: failed) { try none.message(as: Small.self) }
   }
 

@@ -92,7 +92,7 @@ import Testing
     try await Scene.run { scene in
       answerInTime(scene.server)
       let group = scene.api.group(
-        [1, 99, 30, 30, 1].map { work([$0]) }, GroupPolicy(maxConcurrent: 3, failures: .stop))
+        [1, 99, 30, 30, 1].map { work([$0]) }, GroupPolicy(maxConcurrent: 3, mostFailures: 0))
       #expect(
         codes(await group.results) == [
           nil, CallErrorCode(rawValue: 1_000), .cancelled, .cancelled, .cancelled,
@@ -108,7 +108,7 @@ import Testing
   @Test func `the tolerated number of failures does not stop the group`() async throws {
     try await Scene.run { scene in
       answerInTime(scene.server)
-      let policy = GroupPolicy(maxConcurrent: 1, failures: .stopAfter(1))
+      let policy = GroupPolicy(maxConcurrent: 1, mostFailures: 1)
       let results = await scene.api.group([99, 1, 99, 1].map { work([$0]) }, policy).results
       let failed = CallErrorCode(rawValue: 1_000)
       #expect(codes(results) == [failed, nil, failed, .cancelled])

@@ -137,7 +137,7 @@ import Testing
         try await slow.push(7, [UInt8](repeating: 1, count: 10_000))
         try await simulation.sleep(for: .milliseconds(1))
       }
-      let report = try await server.broadcast(8, [1], toSlow: .drop)
+      let report = try await server.broadcast(8, [1], closingSlow: true)
       #expect(report.dropped == 1 && report.queued == 2, "\(report)")
       await ended.reached(1)
       #expect(ended.elements == [1])

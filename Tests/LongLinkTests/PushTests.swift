@@ -240,7 +240,7 @@ import Testing
       let peers = Tally<Peer>()
       let server = try await serve(stage, peers)
       let clients = try (0..<5).map { _ in try stage.client(of: server) }
-      var streams: [BufferedSequence<Push, Never>.Iterator] = []
+      var streams: [BufferedSequence<Push, Never>] = []
       for client in clients {
         streams.append(client.pushes().makeAsyncIterator())
         try await client.connect()

@@ -329,7 +329,7 @@ import Testing
       let resumed = Latch()
       let late = Self.firstBytes(
         of: slow.stream(40, [], options: StreamOptions(window: 1_024)), behind: resumed, stage)
-      try await stage.until { broadcast.counters.subscribers == 2 }
+      try await stage.until { broadcast.subscribers == 2 }
       for number in 0..<100 {
         try broadcast.publish([UInt8](repeating: UInt8(number), count: 500))
         try await stage.clientLoop.sleep(for: .seconds(1))
@@ -340,8 +340,8 @@ import Testing
       let numbers = try await late.value
       #expect(numbers.first == 0 && numbers.last == 99)
       #expect(numbers == numbers.sorted() && numbers.count < 20)
-      #expect(broadcast.counters.dropped == UInt64(100 - numbers.count))
-      #expect(broadcast.counters.subscribers == 0)
+      #expect(broadcast.dropped == UInt64(100 - numbers.count))
+      #expect(broadcast.subscribers == 0)
     }
   }
 
@@ -358,12 +358,12 @@ import Testing
       let resumed = Latch()
       let late = Self.firstBytes(
         of: client.stream(40, [], options: StreamOptions(window: 1_024)), behind: resumed, stage)
-      try await stage.until { broadcast.counters.subscribers == 1 }
+      try await stage.until { broadcast.subscribers == 1 }
       for _ in 0..<100 { try broadcast.publish([UInt8](repeating: 1, count: 500)) }
       resumed.open()
       let error = try await failure { try await late.value }
       #expect(error.response == .overloaded && error.delivery == .answered)
-      #expect(broadcast.counters.closed == 1)
+      #expect(broadcast.closed == 1)
     }
   }
 }

@@ -161,7 +161,7 @@ private let damaged = RPCMethod<Note, Streamed<Note>>(23)
       let notes = ItemBroadcast(.dropOldest(9))
       let client = try stage.client(
         of: try await stage.serve(setUp: { server in
-          server.routeStream(count) { _, _, writer in try await notes.send(to: writer.writer) }
+          server.routeStream(count) { _, _, writer in try await notes.send(to: writer) }
           server.routeStream(sum, itemTimeout: .seconds(5)) { _, items in
             for try await _ in items {}
             return Note(0)
@@ -176,7 +176,7 @@ private let damaged = RPCMethod<Note, Streamed<Note>>(23)
         for try await note in client.stream(count, Note(1)) { read.append(note) }
         return read
       }
-      try await stage.until { notes.counters.subscribers == 1 }
+      try await stage.until { notes.subscribers == 1 }
       try notes.publish(Note(1))
       try notes.publish(Note(2))
       notes.finish()

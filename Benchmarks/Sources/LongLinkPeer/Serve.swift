@@ -51,7 +51,7 @@ struct Serve: AsyncParsableCommand {
     server.route(Idle.tellAll) { [unowned server] _ in
       let report = try await server.broadcast(Idle.news, [UInt8](repeating: 7, count: 256))
       guard report.skipped == 0, report.dropped == 0 else { throw Rejection(.overloaded, "") }
-      return EmptyBody()
+      return [UInt8]()
     }
     try await server.start()
     Serving.listening(on: server.addresses.first?.port ?? 0)

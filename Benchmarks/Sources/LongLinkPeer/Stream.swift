@@ -130,11 +130,11 @@ enum StreamTypes {
         try await writer.write(source.next())
         requests.oneMoreOnOneThread()
       }
-      return EmptyBody()
+      return [UInt8]()
     }
     server.route(StreamTypes.stop) { _ in
       stop.set()
-      return EmptyBody()
+      return [UInt8]()
     }
     server.routeStream(follow, .requestItems) { request, items, _ in
       var check = ItemCheck(body: Int(number(request.body)))

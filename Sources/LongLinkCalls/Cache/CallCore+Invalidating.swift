@@ -59,7 +59,7 @@ extension CallCore: ClientWatcher {
   func received(_ push: Push) -> Bool {
     let types = invalidations[push.type] ?? []
     for type in types { invalidate(type) }
-    let event = CallEvent(source: .push, type: push.type, result: .success(push.body))
+    let event = CallEvent(isPush: true, type: push.type, result: .success(push.body))
     let isTaken = events.publish(event, for: push.type)
     return isTaken || !types.isEmpty
   }

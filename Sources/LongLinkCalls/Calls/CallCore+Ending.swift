@@ -96,6 +96,6 @@ extension CallCore: TimerHandler {
 
   private func publish(_ outcome: Outcome, of exchange: SharedRequest) {
     let type = exchange.plan.type
-    events.publish(CallEvent(source: .call, type: type, result: outcome), for: type)
+    events.publish(CallEvent(isPush: false, type: type, result: outcome), for: type)
   }
 }

@@ -5,25 +5,18 @@ public import LongLinkCore
 
 /// An event for the application: a push, or the end of an exchange.
 public struct CallEvent: Sendable {
-  /// The origin of an event.
-  public enum Source: Hashable, Sendable {
-    /// A push of the server.
-    case push
-    /// The end of an exchange: one event for all calls that shared it, or for a refresh of the
-    /// cache. Cached responses and cancelled exchanges cause no events.
-    case call
-  }
-
-  /// The origin of the event.
-  public let source: Source
+  /// Whether the event is a push of the server. Otherwise it is the end of an exchange: one event
+  /// for all calls that shared it, or for a refresh of the cache. Cached responses and cancelled
+  /// exchanges cause no events.
+  public let isPush: Bool
   /// The message type of the push or request.
   public let type: MessageType
   /// The body, or the error of the exchange.
   public let result: Result<[UInt8], LongLinkError>
 
   /// Makes an event, for tests.
-  public init(source: Source, type: MessageType, result: Result<[UInt8], LongLinkError>) {
-    self.source = source
+  public init(isPush: Bool, type: MessageType, result: Result<[UInt8], LongLinkError>) {
+    self.isPush = isPush
     self.type = type
     self.result = result
   }

@@ -4,25 +4,14 @@
 public struct GroupPolicy: Hashable, Sendable {
   /// The most calls in progress, at least 1. Default 4.
   public var maxConcurrent: Int
-  /// How a failed call affects the others of the group. Default: they continue.
-  public var failures: Failures
-
-  /// How failed calls affect the others of their group.
-  public enum Failures: Hashable, Sendable {
-    /// The other calls continue: every call is made.
-    case goOn
-    /// When more than this number of calls have failed, cancels the running calls and begins no
-    /// more.
-    case stopAfter(Int)
-
-    /// At the first failure, cancels the running calls and begins no more.
-    public static let stop = Failures.stopAfter(0)
-  }
+  /// The most failed calls. When more have failed, the running calls are cancelled and no more are
+  /// begun: with 0, at the first failure. Default nil: every call is made.
+  public var mostFailures: Int?
 
   /// Makes a policy.
-  public init(maxConcurrent: Int = 4, failures: Failures = .goOn) {
+  public init(maxConcurrent: Int = 4, mostFailures: Int? = nil) {
     self.maxConcurrent = maxConcurrent
-    self.failures = failures
+    self.mostFailures = mostFailures
   }
 
   /// Makes one call after the other.

@@ -75,7 +75,7 @@ final class GroupRun<Reply: Sendable> {
     progress.last = place
     if case .failure = result { progress.failed += 1 }
     for watcher in watchers { watcher.yield(progress) }
-    if case .stopAfter(let most) = policy.failures, progress.failed > most { stop() }
+    if let most = policy.mostFailures, progress.failed > most { stop() }
   }
 
   /// Cancels the running calls and begins no more.

@@ -6,8 +6,8 @@
 /// route them, and a `CallClient` of LongLinkCalls makes calls with it.
 ///
 /// A method whose request or response has items has ``Streamed`` in the place of that type:
-/// `RPCMethod<Query, Streamed<Price>>` takes a message and returns a stream of messages. The body of
-/// the request before its items, and that of the response after its items, is empty.
+/// `RPCMethod<Query, Streamed<Price>>` takes a message and returns a stream of messages. The body
+/// of a request before its items, and that of a response after its items, is empty.
 public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
   /// The message type of the method's requests.
   public let type: MessageType
@@ -21,8 +21,8 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
   /// The options of the method's requests; a call's own options override them.
   ///
   /// If `retry` is nil, requests of a method that can safely run twice are retried with
-  /// ``RetryMode/idempotent``. Of a method with items, `timeout`, `waitsForConnection`, `priority` and
-  /// `metadata` apply.
+  /// ``RetryMode/idempotent``. Of a method with items, `timeout`, `waitsForConnection`, `priority`
+  /// and `metadata` apply.
   public var options: RequestOptions
 
   /// Makes a method.

@@ -30,8 +30,8 @@ public struct RequestTask<Reply: BodyDecodable & Sendable>: Sendable {
 
   /// The reply, once it has come. Cancelling the waiting task cancels the request.
   ///
-  /// Throws the error of the request, or `decodingFailed`, delivery `answered`, if the body does not
-  /// decode.
+  /// Throws the error of the request, or `decodingFailed`, delivery `answered`, if the body does
+  /// not decode.
   public var value: Reply {
     get async throws(LongLinkError) { try Reply(of: try await request.value, request.type) }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkCore
+internal import LongLinkCore
 
 /// The options of a stream: a request that carries items. Each has a default.
 ///

@@ -11,11 +11,6 @@ internal import Synchronization
 /// can be read once; `DocumentReader` of LongLinkReaders reads documents from it. When the task of
 /// the reader is cancelled, it throws `cancelled`.
 public struct HTTPChunks: AsyncSequence, Sendable {
-  /// The bytes of a chunk: at least one.
-  public typealias Element = [UInt8]
-  /// The type of every error that reading throws.
-  public typealias Failure = LongLinkError
-
   let source: ChunkSource
 
   /// Begins to read.

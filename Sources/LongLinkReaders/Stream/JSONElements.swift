@@ -5,9 +5,6 @@
 /// It is iterated once, unless its parts can be iterated more often.
 public struct JSONElements<Parts: AsyncSequence>: AsyncSequence
 where Parts.Element: Sequence<UInt8> {
-  /// The bytes of one JSON value.
-  public typealias Element = [UInt8]
-
   private let parts: Parts
   private let shape: JSONReader.Shape
   private let limits: JSONReader.Limits

@@ -5,9 +5,6 @@
 /// It is iterated once, unless its parts can be iterated more often.
 public struct XMLElements<Parts: AsyncSequence>: AsyncSequence
 where Parts.Element: Sequence<UInt8> {
-  /// An element, with all that is inside.
-  public typealias Element = XMLReader.Element
-
   private let parts: Parts
   private let names: [String]
   private let error: String?

@@ -197,7 +197,7 @@ extension Simulation {
   /// The loops with timers, each with the time of its earliest timer.
   ///
   /// Read it in the simulation, or while no `run` is in progress.
-  public var pendingTimers: [PendingTimer] {
+  package var pendingTimers: [PendingTimer] {
     let loops = loops
     precondition(
       !runState.load(ordering: .acquiring) || loops.contains { $0.isCurrent },
@@ -209,11 +209,11 @@ extension Simulation {
   }
 
   /// A loop with at least one timer.
-  public struct PendingTimer: Hashable, Sendable {
+  package struct PendingTimer: Hashable, Sendable {
     /// The loop's name.
-    public let loop: String
+    package let loop: String
     /// When its earliest timer fires or is checked again.
-    public let deadline: LinkInstant
+    package let deadline: LinkInstant
   }
 
   /// The last events, oldest first, a line each: those of the network, and advances of time.

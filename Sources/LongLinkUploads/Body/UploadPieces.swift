@@ -2,11 +2,6 @@
 
 /// The bytes of a body, in pieces.
 public struct UploadPieces: AsyncSequence, Sendable {
-  /// A piece: at least one byte, and at most 64 KiB.
-  public typealias Element = [UInt8]
-  /// The type of every error that reading throws.
-  public typealias Failure = UploadError
-
   let body: PreparedUpload
   let offset: UInt64
 
