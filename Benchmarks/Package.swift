@@ -7,19 +7,18 @@ let cSettings: [CSetting] = [
   .unsafeFlags(["-std=gnu17", "-Wall", "-Wextra", "-O3", "-D_GNU_SOURCE"])
 ]
 
-let swiftSettings: [SwiftSetting] = [
-  .enableUpcomingFeature("ExistentialAny"),
-  .enableUpcomingFeature("InternalImportsByDefault"),
-  .enableUpcomingFeature("MemberImportVisibility"),
-]
-
-// To the compiler one package with the library, as Command is: the peers make certificates with
-// what the library keeps for itself.
+// To the compiler one package with the library, as Command is: a peer makes its certificate with what
+// the library keeps for itself.
 let folder = Context.packageDirectory.split(separator: "/").dropLast().last ?? "longlink"
 let name = folder.lowercased().enumerated().map { index, character in
   character.isLetter || index > 0 && character.isNumber ? String(character) : "_"
 }.joined()
-let ownSettings = swiftSettings + [.unsafeFlags(["-package-name", name])]
+let swiftSettings: [SwiftSetting] = [
+  .unsafeFlags(["-package-name", name]),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
 
 let package = Package(
   name: "longlink-benchmarks",
@@ -49,6 +48,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
+      packageAccess: false,
       swiftSettings: swiftSettings
     ),
     .systemLibrary(
@@ -63,6 +63,7 @@ let package = Package(
         "BenchSupport", "CFloor",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
+      packageAccess: false,
       swiftSettings: swiftSettings
     ),
     .executableTarget(
@@ -78,7 +79,7 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
       ],
       packageAccess: false,
-      swiftSettings: ownSettings
+      swiftSettings: swiftSettings
     ),
     .executableTarget(
       name: "NIOPeer",
@@ -88,6 +89,7 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
+      packageAccess: false,
       swiftSettings: swiftSettings
     ),
     .executableTarget(
@@ -103,6 +105,7 @@ let package = Package(
           name: "GRPCNIOTransportHTTP2", package: "grpc-swift-nio-transport",
           condition: .when(traits: ["GRPC"])),
       ],
+      packageAccess: false,
       swiftSettings: swiftSettings
     ),
     .systemLibrary(
@@ -118,11 +121,13 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "LongLinkReaders", package: "longlink"),
       ],
+      packageAccess: false,
       swiftSettings: swiftSettings
     ),
     .target(
       name: "BenchDriver",
       dependencies: ["BenchSupport", "CMeasuredAdler32"],
+      packageAccess: false,
       swiftSettings: swiftSettings
     ),
     .executableTarget(
@@ -131,11 +136,13 @@ let package = Package(
         "BenchDriver",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
+      packageAccess: false,
       swiftSettings: swiftSettings
     ),
     .testTarget(
       name: "BenchTests",
       dependencies: ["BenchDriver", "BenchSupport", "CFloor"],
+      packageAccess: false,
       swiftSettings: swiftSettings
     ),
   ],
