@@ -1,46 +1,369 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 import LongLinkDriver
 import LongLinkCore
+import LongLinkTransport
 
-/// One connection of a client with what belongs to it.
+/// One connection of a client, from its connect to its end. It passes what its link receives to the
+/// client's requests and to its own responder, and tells the client's machine the rest.
 final class ClientConnection {
+  enum Stage {
+    /// The handshake is not complete, or another connection was first.
+    case opening
+    /// It stands its trial, since then.
+    case tried(since: LinkInstant)
+    /// The server has said goaway in its trial, so that it never takes requests.
+    case left
+    /// It has begun to take new requests, at that time.
+    case used(since: LinkInstant)
+  }
+
   let link: Link
   let peer: Peer
-  let responder: Responder
-  /// Whether the connection's handshake was completed and it won the race against other attempts.
-  var isEstablished = false
+  private let responder: Responder
+  private let core: ClientCore
+  private let requests: Requests
+  private(set) var stage = Stage.opening
   /// Whether the connection has shown that the server is healthy.
-  var hasWorked = false
+  private var hasWorked = false
   /// The client's `path` when it was made.
-  let path: Int
-  /// When its trial began; nil if it stood none.
-  var heldSince: LinkInstant?
-  /// Whether its server has said goaway during the trial, so that it never takes requests.
-  var hasLeft = false
-  /// When the connection began to take new requests; nil if it has not.
-  var usedSince: LinkInstant?
+  private let path: Int
   /// The bytes that had arrived when it was established; nil before.
-  var bytesBefore: UInt64?
-  /// Whether bytes have arrived since. Where the protocol has no ping, none need ever arrive.
+  private var bytesBefore: UInt64?
+  /// The requests that it carried when it was lost.
+  private var requestsLost = 0
+
+  init(_ link: Link, to address: SocketAddress, for core: ClientCore) {
+    self.link = link
+    self.core = core
+    requests = core.requests
+    path = core.pathHeartbeat?.path ?? 0
+    let observers = core.configuration.observers
+    peer = Peer(id: UInt64(link.id), address: address, on: core.loop, observers: observers)
+    peer.attach(to: core)
+    responder = Responder(
+      routes: core.router.snapshot, peer: peer, handlers: core.handlers, observers: observers,
+      on: core.loop)
+  }
+
+  /// Whether the handshake was completed, and the connection takes requests or stands its trial.
+  private var isOpened: Bool { if case .opening = stage { false } else { true } }
+
+  /// Whether bytes have arrived since it was established. Where the protocol has no ping, none need
+  /// ever arrive.
   var isHeard: Bool {
     guard let bytesBefore else { return false }
     return link.counters.bytesReceived > bytesBefore || !link.canPing
   }
-  /// Whether its handshake was completed; it may still stand its trial.
-  var isOpened: Bool { isEstablished || heldSince != nil }
+
   /// Whether the server has answered anything of an exchange.
-  var hasAnswered: Bool {
+  private var hasAnswered: Bool {
     let counters = link.counters
     return counters.responsesReceived + counters.itemsReceived + counters.creditsReceived > 0
   }
-  /// The requests that it carried when it was lost.
-  var requestsLost = 0
 
-  init(link: Link, peer: Peer, responder: Responder, path: Int) {
-    self.link = link
-    self.peer = peer
-    self.responder = responder
-    self.path = path
+  /// Closes the link once its last request has ended, if it takes no new ones.
+  private func finishIfLeft() {
+    switch stage {
+    case .left, .used: core.finishIfDone(link)
+    case .opening, .tried: break
+    }
+  }
+}
+
+// MARK: - What the machine decides
+
+extension ClientConnection {
+  /// Sends new requests over it.
+  func use() {
+    if case .tried = stage { core.counters.trialsPassed += 1 }
+    stage = .used(since: core.loop.now)
+    core.counters.connects += 1
+    link.log(.info, "Connected")
+    core.notifyObserver(.established(link.id))
+  }
+
+  /// Sends no new requests over it, and closes it when its last one has ended.
+  func retire() {
+    if hasAnswered { core.note(.long(.answered)) }
+    requests.retire(link)
+    core.updateWaitingPushes(.left)
+    core.failWaiting(after: .failed, core.notConnected)
+    core.finishIfDone(link)
+  }
+
+  /// Closes it, because its lingering time is over.
+  func expire() {
+    if !requests.isUnused(link) || link.requestsRunning > 0 { core.counters.linksExpired += 1 }
+    link.close(.left)
+  }
+
+  func proven() {
+    hasWorked = true
+    core.notifyObserver(.worked(link.id))
+  }
+
+  /// Lets it take requests, because its trial is over.
+  func passed() {
+    guard link.isOpen, case .tried(let start) = stage else { return }
+    bytesBefore = link.counters.bytesReceived
+    core.tell(.long(.accepted(link.id, terms(since: start))))
+  }
+
+  /// What the handshake has agreed on, which was at `start`.
+  private func terms(since start: LinkInstant) -> ClientMachine.Terms {
+    let heartbeat = core.configuration.dialect.heartbeat(core.configuration.heartbeat)
+    let least = min(heartbeat.interval.clampedNanoseconds, LinkMachine.leastProof)
+    let passed = core.loop.now - start
+    let expires = Int64(link.credentialExpires) * 1_000_000
+    return (
+      proof: max(link.heartbeatInterval, least),
+      validity: expires == 0 ? nil : max(1, expires - passed)
+    )
+  }
+}
+
+// MARK: - What the link reports
+
+extension ClientConnection: LinkOwner {
+  func link(_ link: Link, received message: Arrival) {
+    switch message.kind {
+    case .response:
+      if core.machine.wantsOutcomes { answered(message) }
+      requests.answered(message, on: link)
+    case .request: responder.handle(message, on: link)
+    case .item, .end: side(of: message.serial).received(item: message, on: link)
+    default: core.publish(Push(type: message.type, body: link.takeBody(of: message)))
+    }
+  }
+
+  private func answered(_ arrival: Arrival) {
+    // A refusal does not show that the server is healthy.
+    if !arrival.isRefused { core.note(.long(.worked(link.id))) }
+    // A response after the deadline was counted when the deadline passed.
+    if let ratio = core.configuration.serverPolicy.errorRatio,
+      requests.awaits(arrival.serial, on: link)
+    {
+      core.note(.long(.outcome(link.id, isError: ratio.codes.contains(arrival.code))))
+    }
+    core.settle()
+  }
+
+  func link(_ link: Link, reports news: LifeNews) {
+    switch news {
+    case .established: established()
+    case .peerLeaving(let goaway):
+      leaving(goaway)
+      core.updateWaitingPushes(.goneAway(ResponseCode(wire: goaway.code)))
+    case .abandon(let reason):
+      abandoned(reason)
+      core.updateWaitingPushes(reason)
+    }
+  }
+
+  func link(_ link: Link, reports news: RequestNews) { requests.heard(news, on: link) }
+
+  func link(_ link: Link, reports news: StreamNews, of serial: UInt32) {
+    side(of: serial).heard(news, of: serial, on: link)
+  }
+
+  func link(_ link: Link, observed observation: LinkObservation) {
+    switch observation {
+    case .ponged(let id, let roundTrip):
+      core.pings.take(id, on: link)?(.success(.nanoseconds(roundTrip)))
+      core.tell(.long(.ponged(link.id)))
+    case .heartbeatAnswered(let silence):
+      core.pathHeartbeat?.answered(after: silence, on: path)
+      core.updateHeartbeatPace()
+    case .damaged(let violation):
+      core.notifyObserver(.damaged(link.id, violation))
+    case .refused(let type, let serial, let code):
+      responder.refused(MessageType(tag: type), serial, code, on: link)
+    }
+  }
+
+  func link(_ link: Link, cancels request: InboundID) {
+    responder.cancel(request, on: link)
+    finishIfLeft()
+  }
+
+  func linkResumesSending(_ link: Link) { core.resumeSending(link) }
+
+  func requestsCarried(by link: Link) -> Int { requests.carriedCount(by: link) }
+
+  func linkWroteAll(_ link: Link) {
+    if core.closing != nil { core.finishClosingIfDone() }
+    finishIfLeft()
+  }
+
+  /// The side that a stream belongs to.
+  private func side(of serial: UInt32) -> any StreamSide {
+    link.owns(serial) ? requests : responder
+  }
+
+  private func established() {
+    peer.identified(as: nil, security: link.security)
+    core.servers.forgetSecured()
+    core.note(.long(.established(link.id, terms(since: core.loop.now))))
+    guard core.machine.ways.isTrying(link.id) else {
+      bytesBefore = link.counters.bytesReceived
+      return core.settle()
+    }
+    link.log(.info, "The link takes no requests yet, because earlier ones were cut")
+    stage = .tried(since: core.loop.now)
+    core.settle()
+    core.resumeConnectWaiters(.success(()))
+  }
+
+  private func abandoned(_ reason: CloseReason) {
+    core.totals.ended(reason)
+    requestsLost = requests.carriedCount(by: link)
+    responder.abandon(link, reason)
+    requests.lost(link, reason, resends: core.closing == nil)
+    for completion in core.pings.takeAll(on: link) {
+      completion(.failure(.lost(reason, delivery: .sent, doing: "ping", peer: link.peer)))
+    }
+  }
+
+  func link(_ link: Link, endedWith reason: CloseReason) {
+    link.count(in: core.totals)
+    core.connections.removeAll { $0 === self }
+    peer.detach()
+    if isOpened {
+      core.pathHeartbeat?.lost(after: link.silenceProbed, reason, on: path)
+      core.updateHeartbeatPace()
+    }
+    switch stage {
+    case .used(let start): ended(reason, usedSince: start)
+    case .left:
+      core.notifyObserver(.failed(link.id, reason))
+      core.tell(.long(.ended(link.id, reason, record(since: core.loop.now))))
+    case .opening, .tried: failed(reason)
+    }
+  }
+
+  private func ended(_ reason: CloseReason, usedSince start: LinkInstant) {
+    link.logEnd(
+      reason,
+      ["ageMs": .milliseconds(core.loop.now - start), "requests": "\(requestsLost)"])
+    core.notifyObserver(.ended(link.id, reason, worked: hasWorked))
+    let wasCurrent = core.machine.link.isCurrent(link.id)
+    core.note(.long(.ended(link.id, reason, record(since: start))))
+    if wasCurrent {
+      core.lastFailure = ConnectFailure(of: link, reason)
+      core.failWaiting(after: .failed, core.notConnected)
+    }
+    core.settle()
+  }
+
+  private func record(since start: LinkInstant) -> ClientMachine.Record {
+    (
+      hasAnswered: hasAnswered, hasRequests: link.counters.requestsSent > 0,
+      life: core.loop.now - start
+    )
+  }
+
+  private func failed(_ reason: CloseReason) {
+    core.notifyObserver(.failed(link.id, reason))
+    if reason == .left || reason == .closedHere {
+      core.counters.abandonedAttempts += 1
+    } else {
+      if isOpened {
+        core.counters.trialsFailed += 1
+        link.log(.info, "The link ended in its trial", reason.logMetadata)
+      } else {
+        core.counters.failedAttempts += 1
+      }
+      core.connector.failed(failure(of: reason))
+    }
+    core.tell(.long(.failed(link.id, reason)))
+  }
+
+  private func failure(of reason: CloseReason) -> ConnectFailure {
+    var detail = link.securityFailure.map { "\($0)" }
+    if case .transport(let code) = reason { detail = SocketError.text(of: code) }
+    if case .goneAway(let code) = reason, !isOpened {
+      detail = core.connector.text(ofRefusal: code) + link.farewell
+    }
+    let hint = seemsForeign(reason) ? "; this may not be a LongLink server" : ""
+    return ConnectFailure(
+      reason, detail: "\(detail ?? link.detail(of: reason))\(hint)", address: link.peer,
+      securityFailure: link.securityFailure)
+  }
+
+  /// Whether the server's first bytes were not a frame, for example because it speaks HTTP.
+  private func seemsForeign(_ reason: CloseReason) -> Bool {
+    // The checksum is only checked after a valid header.
+    guard case .violation(let violation) = reason, violation.rule != .checksumMismatch else {
+      return false
+    }
+    return core.configuration.dialect.source == nil && link.counters.framesReceived == 0
+  }
+}
+
+// MARK: - Goaway
+
+extension ClientConnection {
+  private func leaving(_ goaway: GoAway) {
+    let code = ResponseCode(wire: goaway.code)
+    link.log(
+      .info, "The server is going away",
+      [
+        "code": "\(goaway.code)", "detail": "\(PeerText(goaway.reason))",
+        "accepted": "\(goaway.requestsAccepted)",
+      ])
+    core.notifyObserver(
+      .goaway(
+        link.id, code, retryAfter: .milliseconds(Int64(goaway.retryAfter)),
+        spread: .milliseconds(Int64(goaway.spread))))
+    // Only a draining server's hint is about reconnecting.
+    let hint =
+      code == .draining
+      ? core.configuration.reconnect.hint(
+        retryAfter: goaway.retryAfter, spread: goaway.spread, bits: core.bits()) : nil
+    let named = code == .draining ? alternatives(in: goaway) : []
+    let hints: ClientMachine.Hints = (hint, named.count)
+    switch stage {
+    case .used:
+      requests.leaving(
+        link, accepted: goaway.requestsAccepted, code: code, reason: goaway.reason,
+        acceptsNext: code.isPassing)
+      core.lastFailure = ConnectFailure(of: link, .goneAway(code))
+      core.tell(.long(.peerLeft(link.id, code, hints)), naming: named)
+      // A link that was replaced earlier waits only for its last responses.
+      core.finishIfDone(link)
+    case .tried:
+      // This does not refuse the credential, which the server has accepted. The link ends what the
+      // server has asked.
+      stage = .left
+      core.counters.trialsFailed += 1
+      core.lastFailure = ConnectFailure(of: link, .goneAway(code))
+      core.tell(.long(.leftInTrial(link.id, hints)), naming: named)
+    case .left: break
+    case .opening:
+      // It came instead of a welcome: the attempt has failed for that reason.
+      let isRefusal = code.deniesAccess
+      core.tell(.long(.turnedAway(link.id, isRefusal: isRefusal, hints)), naming: named)
+      link.close(.goneAway(code))
+      if isRefusal { core.connector.refused(code) }
+    }
+  }
+
+  /// Returns the valid servers that a goaway names; none if the policy does not follow them.
+  private func alternatives(in goaway: GoAway) -> [Endpoint] {
+    let names = goaway.alternatives
+    guard core.configuration.serverPolicy.followsAlternatives else {
+      core.counters.alternativesIgnored += UInt64(names.count)
+      return []
+    }
+    let found = names.prefix(Wire.alternativesLimit).compactMap(Endpoint.init(alternative:))
+    if found.count < names.count {
+      core.counters.alternativesIgnored += UInt64(names.count - found.count)
+      core.log.log(.warning, "Ignored servers named in a goaway", at: core.loop.now) {
+        ["named": "\(names.count)", "used": "\(found.count)"]
+      }
+    }
+    return found
   }
 }

@@ -56,9 +56,8 @@ extension ClientCore {
     closing?.isFinishing = true
     if let timer = closing?.timer { loop.cancel(timer) }
     closing?.timer = nil
-    machine.close()
+    note(.closed)
     credentials?.stop()
-    shortLinks?.machine.close()
     requests.failWaiting(all: true) { operation, _ in
       LongLinkError(.closed, doing: operation, detail: "the client was closed")
     }
@@ -72,14 +71,12 @@ extension ClientCore {
     shortLinks?.closeAll(aborts: aborts)
     resumeConnectWaiters(
       .failure(LongLinkError(.closed, doing: "connect", detail: "the client was closed")))
-    connectionEnded()
-    perform()
+    settle()
   }
 
-  /// Handles the end of a connection; the last one completes the close.
-  func connectionEnded() {
-    resumeSuspendWaiters()
-    guard let closing, closing.isFinishing, hasNoLinks else { return }
+  /// Completes the close once the last connection has ended.
+  func completeClosing() {
+    guard let closing, closing.isFinishing, !closing.hasEnded, hasNoLinks else { return }
     self.closing?.waiters = []
     self.closing?.hasEnded = true
     requests.stop()

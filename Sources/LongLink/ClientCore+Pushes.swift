@@ -20,7 +20,7 @@ extension ClientCore {
         detail: "pushes go over the long link, which is not among the ways of this client")
     }
     guard let link = requests.current else {
-      if machine.state == .idle { start() }
+      if machine.link.state == .idle { start() }
       throw notConnected(.push(type))
     }
     return (pushes, link)

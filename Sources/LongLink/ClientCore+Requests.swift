@@ -27,20 +27,11 @@ extension ClientCore: PeerOwner {
     if closing != nil {
       return { LongLinkError(.closed, doing: $0, detail: "the client was closed") }
     }
-    if machine.state == .stopped, !hasShortWays { return notConnected }
+    if machine.isGivenUp { return notConnected }
     // No attempt helps against servers that speak TLS; others may be set, or theirs may change.
-    let isHopeless = servers.areAllSecured && !hasShortWays || offline == .failUnlessConnecting
-    return isOffline && isHopeless ? notConnected : nil
-  }
-
-  /// Whether there is no link, and no connect is in progress.
-  private var isOffline: Bool {
-    switch machine.state {
-    case .suspended: true
-    case .waiting, .stopped: !takesShortLinks
-    case .idle where !configuration.hasLongLink: !takesShortLinks
-    case .idle, .connecting, .connected, .migrating, .closed: false
-    }
+    let isHopeless =
+      servers.areAllSecured && !machine.ways.isUsed || offline == .failUnlessConnecting
+    return machine.isOffline && isHopeless ? notConnected : nil
   }
 
   func cancel(_ id: RequestID) {

@@ -81,25 +81,37 @@ struct ShortLinkCounters {
   var unanswered: UInt64 = 0
 }
 
-extension ClientCore {
-  var snapshot: ClientCounters {
-    var counted = totals.counters
-    for link in allLinks { counted += link.counters }
-    let hubCounts = hub.counts
-    let bytes = allLinks.reduce(0) { $0 + $1.bytesUnwritten }
-    let ways = shortLinks?.counters ?? [:]
-    return ClientCounters(
-      requests: requests.counters, connections: counted,
-      endings: totals.endings, violations: totals.violations,
-      requestsOpen: requests.count,
-      requestsWaiting: requests.waitingCount, bytesWaiting: requests.waitingBytes,
-      pushesWaiting: pushes.count, bytesUnwritten: bytes,
+/// What connections themselves cannot count.
+struct ClientTotals {
+  var connects: UInt64 = 0
+  var failedAttempts: UInt64 = 0
+  var abandonedAttempts: UInt64 = 0
+  var trialsPassed: UInt64 = 0
+  var trialsFailed: UInt64 = 0
+  var linksExpired: UInt64 = 0
+  var alternativesIgnored: UInt64 = 0
+}
+
+extension ClientCounters {
+  /// The counters of a client; on its loop.
+  init(of core: ClientCore) {
+    let ways = core.shortLinks?.counters ?? [:]
+    let links = core.connections.map(\.link) + (core.shortLinks?.connections.map(\.link) ?? [])
+    let (counters, counts, hubCounts) = (core.counters, core.machine.link.counts, core.hub.counts)
+    self.init(
+      requests: core.requests.counters,
+      connections: links.reduce(into: core.totals.counters) { $0 += $1.counters },
+      endings: core.totals.endings, violations: core.totals.violations,
+      requestsOpen: core.requests.count,
+      requestsWaiting: core.requests.waitingCount, bytesWaiting: core.requests.waitingBytes,
+      pushesWaiting: core.pushes.count,
+      bytesUnwritten: links.reduce(0) { $0 + $1.bytesUnwritten },
       connects: counters.connects, failedAttempts: counters.failedAttempts,
       abandonedAttempts: counters.abandonedAttempts,
-      secondAttempts: machine.counts.secondAttempts,
+      secondAttempts: counts.secondAttempts,
       trialsPassed: counters.trialsPassed, trialsFailed: counters.trialsFailed,
-      failovers: machine.counts.failovers, migrations: machine.counts.migrations,
-      linksExpired: counters.linksExpired, coolDowns: machine.counts.coolDowns,
+      failovers: counts.failovers, migrations: counts.migrations,
+      linksExpired: counters.linksExpired, coolDowns: counts.coolDowns,
       alternativesIgnored: counters.alternativesIgnored,
       shortLinksBegun: ways.mapValues(\.begun), shortLinksFailed: ways.mapValues(\.failed),
       shortLinkRequests: ways.mapValues(\.requests),

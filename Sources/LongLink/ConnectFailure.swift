@@ -39,6 +39,11 @@ final class ConnectFailure: Error {
     self.securityFailure = securityFailure
   }
 
+  /// The failure of a link that has ended, or whose server is going away.
+  convenience init(of link: Link, _ reason: CloseReason) {
+    self.init(reason, detail: link.detail(of: reason), address: link.peer)
+  }
+
   private var systemError: Int32? {
     if case .transport(let code) = reason { code } else { nil }
   }
@@ -71,5 +76,32 @@ extension ConnectFailure {
     WaitReason(
       "it waited for a connection: \(detail)", peer: address, systemError: systemError,
       securityFailure: securityFailure, response: response, closeReason: reason)
+  }
+}
+
+// MARK: - Credentials
+
+extension ConnectFailure {
+  /// What a goaway in place of a welcome says about a client that showed a credential; an empty one
+  /// is none.
+  static func text(ofRefusal code: ResponseCode, of credential: [UInt8]) -> String {
+    switch code {
+    case .unauthenticated:
+      credential.isEmpty
+        ? "the server did not accept this client, which has no `credential` (401)"
+        : "the server did not accept the credential (401)"
+    case .forbidden: "the server does not allow this client to connect (403)"
+    case .draining: "the server is draining, and takes no new clients (503)"
+    default: CloseReason.text(ofGoaway: code, from: "server")
+    }
+  }
+
+  static func unencryptedCredential(for address: SocketAddress?, way: String?) -> ConnectFailure {
+    ConnectFailure(
+      "credentialUnencrypted",
+      detail: """
+        \(way.map { "\($0): " } ?? "")the credential would be sent without encryption: use \
+        \(way == nil ? "`security`" : "https"), or allow it with `sendsCredentialUnencrypted`
+        """, address: address)
   }
 }

@@ -123,7 +123,7 @@ public final class LongLinkClient: RequestSender {
 
   /// Returns a snapshot of the client's counters.
   public func counters() async -> ClientCounters {
-    await loop.run { [core] in core.value.snapshot }
+    await loop.run { [core] in ClientCounters(of: core.value) }
   }
 }
 

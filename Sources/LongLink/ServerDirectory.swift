@@ -48,9 +48,10 @@ struct ServerDirectory {
   /// Forgets which servers speak TLS, because a server was reached.
   mutating func forgetSecured() { secured = [] }
 
-  /// Keeps the servers that the machine has numbered from `first` on.
-  mutating func take(_ named: [Endpoint], from first: Int) {
+  /// Keeps the servers that a draining one has named, if the machine has numbered them.
+  mutating func take(_ named: [Endpoint], numbered numbers: Range<Int>) {
+    guard !numbers.isEmpty else { return }
     alternatives = named
-    firstAlternative = first
+    firstAlternative = numbers.lowerBound
   }
 }

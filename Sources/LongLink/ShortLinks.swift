@@ -1,37 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 import LongLinkCore
 import LongLinkDriver
-import LongLinkTransport
+@_spi(Loop) import LongLinkTransport
 
-/// The short links of a client, on its loop: which there are, and what they have counted. The core
-/// opens them as its `WayMachine` says.
+/// The short links of a client, on its loop: opens them as the machine says, and counts what
+/// becomes of them.
 final class ShortLinks {
-  let openers: [any ShortLinkOpener]
-  var machine: WayMachine
-  var connections: [ShortConnection] = []
-  var timer: LoopTimer?
-  var armedFor = LinkInstant.distantFuture
-  var isPerforming = false
-  var refusals = CredentialRefusals()
-  /// The last refusal that counts.
-  var refusal: ConnectFailure?
+  private unowned let core: ClientCore
+  private let openers: [any ShortLinkOpener]
+  private(set) var connections: [ShortConnection] = []
+  /// The last refusal of a credential that counts.
+  private var refusal: ConnectFailure?
   /// The counters of short links, by the index of their way.
   private var counted: [ShortLinkCounters]
 
   /// Makes the short links of a client; nil if no short link is among the ways.
-  init?(_ configuration: ClientConfiguration) {
-    openers = configuration.ways.compactMap(\.opener)
+  init?(for core: ClientCore) {
+    openers = core.configuration.ways.compactMap(\.opener)
     guard !openers.isEmpty else { return nil }
+    self.core = core
     counted = openers.map { _ in ShortLinkCounters() }
-    machine = WayMachine(
-      settings: WayMachine.Settings(
-        hasLongLink: configuration.hasLongLink, ways: openers.count,
-        connectBound: configuration.connectTimeout.clampedNanoseconds,
-        reconnect: configuration.reconnect))
   }
 
-  func name(of way: Int?) -> String { way.map { openers[$0].name } ?? "" }
+  func name(of way: Int) -> String { openers[way].name }
 
   /// Counts what happens on a way.
   func count(_ way: Int, _ change: (inout ShortLinkCounters) -> Void) { change(&counted[way]) }
@@ -60,108 +53,153 @@ final class ShortLinks {
   }
 }
 
-/// One short link of a client, which carries one request.
-final class ShortConnection {
-  let link: Link
-  let way: Int
-  /// What the client has shown.
-  let credential: [UInt8]
-  /// The number of refusals of short links when this one was opened.
-  let refusalsBefore: UInt64
-  private let core: ClientCore
-  /// The position in the link's stream at which its request begins; nil before it has one.
-  private var begin: UInt64?
-  private var sentAt = LinkInstant.distantFuture
-  /// Whether the server has said something of the exchange, or has turned it away.
-  private var hasAnswered = false
+// MARK: - Opening
 
-  init(_ link: Link, way: Int, credential: [UInt8], core: ClientCore) {
-    self.link = link
-    self.way = way
-    self.credential = credential
-    self.core = core
-    refusalsBefore = core.shortLinks?.refusals.count ?? 0
+extension ShortLinks {
+  /// Opens a short link, once the credential is there.
+  func open(_ id: WayMachine.ID, _ way: Int) {
+    count(way) { $0.begun += 1 }
+    let bound = LoopBound(core, on: core.loop)
+    core.withCredential { bound.value.shortLinks?.answered($0, id, way) }
   }
 
-  /// Carries the most urgent request; ends the link if there is none.
-  private func opened() {
-    guard let shortLinks = core.shortLinks else { return }
-    shortLinks.machine.opened(link.id)
-    let position = link.bytesWritten + UInt64(link.bytesUnwritten)
-    // While the long link is there, it takes the requests.
-    guard !core.requests.hasLink, core.requests.carry(over: link) else {
-      link.close(.left)
-      return
+  private func answered(
+    _ result: Result<[UInt8], ConnectFailure>, _ id: WayMachine.ID, _ way: Int
+  ) {
+    // It may have been given up meanwhile: the client was suspended, say, or has a connection.
+    guard core.machine.ways.isOpening(id) else { return }
+    switch result {
+    case .success(let credential):
+      open(id, way, with: credential)
+      core.tell(.short(.credential(credential)))
+    case .failure(let failure):
+      count(way) { $0.failed += 1 }
+      core.lastFailure = failure
+      core.tell(.short(.noCredential(id)))
     }
-    begin = position
-    sentAt = core.loop.now
-    shortLinks.count(way) { $0.requests += 1 }
-    core.publishState()
   }
 
-  private func outcome(_ reason: CloseReason) -> WayMachine.Outcome {
-    if hasAnswered || link.counters.creditsReceived > 0 { return .worked }
-    let isWritten = begin.map { link.bytesWritten > $0 } ?? false
-    if reason == .left || reason == .closedHere {
-      // Given up. The handler may be slow where the greeting has come; without one, it shows
-      // something only if the server had all the time that a connect has.
-      let bound = sentAt + core.configuration.connectTimeout.clampedNanoseconds
-      let isSilent = reason == .closedHere && link.counters.framesReceived == 0
-      return isWritten && isSilent && core.loop.now >= bound ? .silent : .unused
+  private func open(_ id: WayMachine.ID, _ way: Int, with credential: [UInt8]) {
+    guard core.machine.allows(short: credential) else { return giveUp(id) }
+    do throws(ConnectFailure) {
+      let link = try link(id, way, with: credential)
+      let connection = ShortConnection(
+        link, way: way, credential: credential, of: self, core: core)
+      connections.append(connection)
+      link.start(for: connection)
+    } catch {
+      count(way) { $0.failed += 1 }
+      core.lastFailure = error
+      core.tell(.short(.ended(id, .failed)))
     }
-    return isWritten ? .silent : .failed
+  }
+
+  private func link(
+    _ id: WayMachine.ID, _ way: Int, with credential: [UInt8]
+  ) throws(ConnectFailure) -> Link {
+    let (opener, configuration) = (openers[way], core.configuration)
+    guard credential.isEmpty || opener.isConfidential || configuration.sendsCredentialUnencrypted
+    else { throw .unencryptedCredential(for: nil, way: opener.name) }
+    do throws(SocketError) {
+      let transport = try opener.open(on: core.loop)
+      var settings = configuration.shortLinkSettings
+      settings.credential = credential
+      return Link(
+        id: id, transport: transport, isConnected: false, settings: settings, on: core.loop,
+        log: core.log, way: opener.name, observers: configuration.observers)
+    } catch {
+      throw ConnectFailure(
+        .transport(error.errno), detail: "\(opener.name): \(error.reason)", address: error.address)
+    }
+  }
+
+  /// Gives up a short link whose credential is refused, with the requests that wait for one: the
+  /// answer would be the same. A long link that stands a trial takes them instead.
+  private func giveUp(_ id: WayMachine.ID) {
+    if let refusal { core.lastFailure = refusal }
+    if !core.endTrial() { core.failWaiting(after: .refusedOverShortLinks, core.notConnected) }
+    core.tell(.short(.ended(id, .unused)))
+  }
+
+  /// Closes a short link that is not needed any more.
+  func abandon(_ id: WayMachine.ID) {
+    connections.first { $0.link.id == id }?.link.close(.left)
+  }
+
+  /// Handles that no way of short links could be opened.
+  func allFailed() {
+    let failure = core.lastFailure ?? .unknown
+    core.log.log(.warning, "Could not open a short link", at: core.loop.now) {
+      failure.logMetadata
+    }
+    core.failWaiting(after: .failed) { failure.error(.connectFailed, doing: $0) }
   }
 }
 
-extension ShortConnection: LinkOwner {
-  func link(_ link: Link, received message: Arrival) {
-    hasAnswered = true
-    core.credentialAccepted(on: self)
-    switch message.kind {
-    case .response:
-      core.requests.answered(message, on: link)
-      // A response that nobody waits for any more ends the exchange too.
-      link.shutDownIfUnused(by: core.requests)
-    case .item, .end: core.requests.received(item: message, on: link)
-    default: break
+// MARK: - What a short link has met
+
+extension ShortLinks {
+  /// Handles a server that did not accept the credential of a short link.
+  func refused(_ goaway: GoAway, on connection: ShortConnection) {
+    let code = ResponseCode(wire: goaway.code)
+    let failure = ConnectFailure(
+      .goneAway(code),
+      detail: """
+        \(name(of: connection.way)): \
+        \(ConnectFailure.text(ofRefusal: code, of: connection.credential)): \
+        \(PeerText(goaway.reason))
+        """, address: connection.link.peer)
+    core.lastFailure = failure
+    if core.machine.shortRefusals.counts(since: connection.refusalsBefore) { refusal = failure }
+    core.tell(.short(.refused(connection.credential, code, since: connection.refusalsBefore)))
+  }
+
+  /// Handles a server that takes no requests for now: the machine pauses, or goes another way,
+  /// before the request of this link would be sent again.
+  func turnedAway(_ goaway: GoAway, on connection: ShortConnection) {
+    core.lastFailure = ConnectFailure(
+      .goneAway(.draining),
+      detail: """
+        \(name(of: connection.way)): the server takes no requests for now: \
+        \(PeerText(goaway.reason))
+        """, address: connection.link.peer)
+    let hint = core.configuration.reconnect.hint(
+      retryAfter: goaway.retryAfter, spread: goaway.spread, bits: core.bits())
+    core.tell(.short(.turnedAway(connection.link.id, hint: hint)))
+  }
+
+  /// Notes why a short link ends, before its request is told.
+  func abandoned(_ connection: ShortConnection, _ reason: CloseReason) {
+    guard reason != .left, reason != .closedHere else { return }
+    let link = connection.link
+    core.totals.ended(reason)
+    core.lastFailure = ConnectFailure(
+      reason, detail: link.detail(of: reason), address: link.peer,
+      securityFailure: link.securityFailure)
+    if core.requests.carriedCount(by: link) > 0 { count(connection.way) { $0.unanswered += 1 } }
+  }
+
+  func ended(
+    _ connection: ShortConnection, _ reason: CloseReason, _ outcome: WayMachine.Outcome
+  ) {
+    let link = connection.link
+    link.count(in: core.totals)
+    connections.removeAll { $0 === connection }
+    core.notifyObserver(.shortEnded(link.id, reason))
+    if outcome == .failed { count(connection.way) { $0.failed += 1 } }
+    if reason != .closedHere, reason != .left {
+      link.log(.info, "A short link ended", reason.logMetadata)
     }
+    core.tell(.short(.ended(link.id, outcome)))
   }
+}
 
-  func link(_ link: Link, reports news: LifeNews) {
-    let requests = core.requests
-    switch news {
-    case .established: opened()
-    case .peerLeaving(let goaway):
-      hasAnswered = true
-      // First, so that callers which go on at once find what was learned.
-      let code = ResponseCode(wire: goaway.code)
-      if code.deniesAccess { core.credentialRefused(goaway, on: self) }
-      if code == .draining, goaway.requestsAccepted == 0, requests.carriedCount(by: link) > 0 {
-        core.turnedAway(self, goaway)
-      }
-      requests.leaving(
-        link, accepted: goaway.requestsAccepted, code: code, reason: goaway.reason,
-        acceptsNext: code == .draining)
-      link.shutDownIfUnused(by: requests)
-    case .abandon(let reason):
-      core.abandoned(self, reason)
-      requests.lost(link, reason, resends: core.closing == nil)
-    }
-  }
-
-  func link(_ link: Link, reports news: RequestNews) { core.requests.heard(news, on: link) }
-
-  func link(_ link: Link, reports news: StreamNews, of serial: UInt32) {
-    core.requests.heard(news, of: serial, on: link)
-  }
-
-  func requestsCarried(by link: Link) -> Int { core.requests.carriedCount(by: link) }
-
-  func linkWroteAll(_ link: Link) {
-    if core.closing != nil { core.finishClosingIfDone() }
-  }
-
-  func link(_ link: Link, endedWith reason: CloseReason) {
-    core.ended(self, reason, outcome(reason))
+extension ClientConfiguration {
+  /// The settings of a short link.
+  fileprivate var shortLinkSettings: ConnectionSettings {
+    // There is no dialect beside short links, so that nothing can fail.
+    var settings = (try? connectionSettings()) ?? ConnectionSettings(role: .client)
+    settings.isShort = true
+    return settings
   }
 }

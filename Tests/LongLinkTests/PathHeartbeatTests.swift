@@ -64,7 +64,10 @@ import Testing
     let kept = servers.replace(with: [ServerEntry(two), ServerEntry(.host(three, port: 1))])
     #expect(kept == [1, nil])
     #expect(servers[.listed(0)] == two)
-    servers.take([one, two], from: 5)
+    servers.take([one, two], numbered: 5..<7)
+    #expect(servers[.alternative(6)] == two)
+    // The machine does not go there.
+    servers.take([two, one], numbered: 7..<7)
     #expect(servers[.alternative(6)] == two)
   }
 }

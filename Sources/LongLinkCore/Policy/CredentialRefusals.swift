@@ -25,24 +25,23 @@ package struct CredentialRefusals: Equatable, Sendable {
   /// The code of a refusal that is final; nil if there is none.
   package var finalCode: ResponseCode? { last.flatMap { $0.isFinal ? $0.code : nil } }
 
+  /// Whether the next refusal counts if its credential was shown when there were `known` refusals:
+  /// whether it is the first of those shown together.
+  package func counts(since known: UInt64) -> Bool { last.map { known > $0.number } ?? true }
+
   /// Records that a server has refused a credential, which was shown when there were `known`
-  /// refusals. Returns whether it is the first of those shown together. It cannot be final while
-  /// the client `hasOther` link, which shows that a server accepts it.
-  @discardableResult
+  /// refusals. It cannot be final while the client `hasOther` link, which shows that a server
+  /// accepts it.
   package mutating func refused(
     _ credential: [UInt8], _ code: ResponseCode, since known: UInt64, hasOther: Bool = false
-  ) -> Bool {
+  ) {
     defer { count += 1 }
-    guard let former = last else {
-      last = Refusal(credential: credential, code: code, number: count, isFinal: false)
-      return true
+    guard counts(since: known) else { return }
+    let isSame = last.map {
+      $0.credential == credential || $0.code == .forbidden && code == .forbidden
     }
-    guard known > former.number else { return false }
-    let isSame =
-      former.credential == credential || former.code == .forbidden && code == .forbidden
     last = Refusal(
-      credential: credential, code: code, number: count, isFinal: isSame && !hasOther)
-    return true
+      credential: credential, code: code, number: count, isFinal: isSame == true && !hasOther)
   }
 
   /// Whether a credential may be shown: no refusal is final, or it was with 401 and for another
@@ -54,18 +53,15 @@ package struct CredentialRefusals: Equatable, Sendable {
     return true
   }
 
-  /// Records that a server has accepted a credential. Returns whether it had been refused before.
-  package mutating func accepted(_ credential: [UInt8]) -> Bool {
-    guard let last, last.credential == credential else { return false }
-    self.last = nil
-    return true
+  /// Whether the last refusal that counts was that of this credential.
+  package func areOf(_ credential: [UInt8]) -> Bool { last?.credential == credential }
+
+  /// Records that a server has accepted a credential.
+  package mutating func accepted(_ credential: [UInt8]) {
+    if areOf(credential) { last = nil }
   }
 
   /// Forgets the refusals: the client is accepted otherwise, or asks again, or the servers are
-  /// others. Returns whether one was final.
-  @discardableResult
-  package mutating func forget() -> Bool {
-    defer { last = nil }
-    return finalCode != nil
-  }
+  /// others.
+  package mutating func forget() { last = nil }
 }

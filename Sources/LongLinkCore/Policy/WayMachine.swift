@@ -3,10 +3,11 @@
 /// Decides when a client's requests go over short links, over which of them, and how many at once.
 ///
 /// It stands beside the `LinkMachine`, which makes the long link and goes on with its back-off
-/// meanwhile. Requests take short links from the first failed round of an outage on, or once the
-/// connect bound has passed without a link, and until a link is established. Without a long link
-/// among the ways they always do. Each short link carries one request, which is chosen when it is
-/// open: until then the request waits with all others, in their order.
+/// meanwhile; the `ClientMachine` owns both. Requests take short links from the first failed round
+/// of an outage on, or once the connect bound has passed without a link, and until a link is
+/// established. Without a long link among the ways they always do. Each short link carries one
+/// request, which is chosen when it is open: until then the request waits with all others, in their
+/// order.
 ///
 /// Some networks let a long link be made, and cut it soon after or at its first request. After a
 /// link that was cut and never answered, requests take short links at once, and the next long link
@@ -145,6 +146,9 @@ extension WayMachine {
   /// Whether a long link stands a trial.
   package var isTrying: Bool { trial.link != nil }
 
+  /// Whether this one does.
+  package func isTrying(_ link: ID) -> Bool { trial.link == link }
+
   /// Handles the end of a long link in its trial.
   package mutating func trialFailed(_ link: ID) {
     if trial.link == link { trial.finish() }
@@ -163,6 +167,7 @@ extension WayMachine {
 
   /// Records that the long link takes requests.
   package mutating func connected() {
+    guard !hasLink else { return }
     hasLink = true
     trial.finish()
     boundAt = .distantFuture
@@ -187,7 +192,7 @@ extension WayMachine {
   /// link over which no request was sent, and that lived for longer than it takes to connect, shows
   /// nothing.
   package mutating func wasCut(on server: Int?, hasRequests: Bool, life: Int64) {
-    guard hasRequests || life < settings.connectBound else { return }
+    guard settings.ways > 0, hasRequests || life < settings.connectBound else { return }
     trial.wasCut(on: server, bound: settings.connectBound)
     guard mode == .active, !hasLink else { return }
     useShortLinks()
