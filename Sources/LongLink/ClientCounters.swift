@@ -73,25 +73,6 @@ extension ClientCounters: CustomStringConvertible {
   public var description: String { CounterText.lines(of: self) }
 }
 
-/// Counters of the short links of one way, since the client was made.
-struct ShortLinkCounters {
-  var begun: UInt64 = 0
-  var failed: UInt64 = 0
-  var requests: UInt64 = 0
-  var unanswered: UInt64 = 0
-}
-
-/// What connections themselves cannot count.
-struct ClientTotals {
-  var connects: UInt64 = 0
-  var failedAttempts: UInt64 = 0
-  var abandonedAttempts: UInt64 = 0
-  var trialsPassed: UInt64 = 0
-  var trialsFailed: UInt64 = 0
-  var linksExpired: UInt64 = 0
-  var alternativesIgnored: UInt64 = 0
-}
-
 extension ClientCounters {
   /// The counters of a client; on its loop.
   init(of core: ClientCore) {

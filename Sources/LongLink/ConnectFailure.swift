@@ -78,30 +78,3 @@ extension ConnectFailure {
       securityFailure: securityFailure, response: response, closeReason: reason)
   }
 }
-
-// MARK: - Credentials
-
-extension ConnectFailure {
-  /// What a goaway in place of a welcome says about a client that showed a credential; an empty one
-  /// is none.
-  static func text(ofRefusal code: ResponseCode, of credential: [UInt8]) -> String {
-    switch code {
-    case .unauthenticated:
-      credential.isEmpty
-        ? "the server did not accept this client, which has no `credential` (401)"
-        : "the server did not accept the credential (401)"
-    case .forbidden: "the server does not allow this client to connect (403)"
-    case .draining: "the server is draining, and takes no new clients (503)"
-    default: CloseReason.text(ofGoaway: code, from: "server")
-    }
-  }
-
-  static func unencryptedCredential(for address: SocketAddress?, way: String?) -> ConnectFailure {
-    ConnectFailure(
-      "credentialUnencrypted",
-      detail: """
-        \(way.map { "\($0): " } ?? "")the credential would be sent without encryption: use \
-        \(way == nil ? "`security`" : "https"), or allow it with `sendsCredentialUnencrypted`
-        """, address: address)
-  }
-}

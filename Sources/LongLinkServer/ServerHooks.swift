@@ -2,7 +2,7 @@
 
 import LongLinkDriver
 import LongLinkCore
-package import LongLinkTransport
+import LongLinkTransport
 
 /// The application's functions for connections and pushes. `start` gives each loop a snapshot, so
 /// that the loops share no lock.
@@ -102,23 +102,4 @@ extension ServerHooks {
       }
     }
   }
-}
-
-/// A line of a program.
-struct SourcePlace {
-  let fileID: StaticString
-  let line: UInt
-
-  init(_ fileID: StaticString, _ line: UInt) {
-    self.fileID = fileID
-    self.line = line
-  }
-}
-
-/// A part of the application that works while a server runs, beside its handlers.
-package protocol ServerService: Sendable {
-  /// The server is about to listen. Called on its first loop.
-  func serverStarted(on loop: EventLoop)
-  /// All connections have ended. The loop is the same, and still runs.
-  func serverStopped(on loop: EventLoop) async
 }

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What connections themselves cannot count.
+struct ClientTotals {
+  var connects: UInt64 = 0
+  var failedAttempts: UInt64 = 0
+  var abandonedAttempts: UInt64 = 0
+  var trialsPassed: UInt64 = 0
+  var trialsFailed: UInt64 = 0
+  var linksExpired: UInt64 = 0
+  var alternativesIgnored: UInt64 = 0
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A line of a program.
+struct SourcePlace {
+  let fileID: StaticString
+  let line: UInt
+
+  init(_ fileID: StaticString, _ line: UInt) {
+    self.fileID = fileID
+    self.line = line
+  }
+}
