@@ -287,6 +287,71 @@ import Testing
     machine.handle(.long(.established(3, Self.terms)), at: .ms(20_000), bits: { 0 })
     #expect(machine.link.isCurrent(3))
   }
+
+  // MARK: Any order
+
+  /// A random fact, about links that there are and others.
+  private func fact(_ dice: inout Seeded, _ machine: ClientMachine, short: [UInt32]) -> Fact {
+    let id = UInt32(1 + dice.below(Int(machine.link.lastAttempt) + 1))
+    let link = short.isEmpty ? Self.idBit : short[dice.below(short.count)]
+    let known = UInt64(dice.below(4))
+    let facts: [Fact] = [
+      .elapsed, .elapsed, .wanted(again: dice.below(2) == 0), .asked, .pathChanged,
+      .suspended(lingering: 1_000_000), .resumed, .resumed,
+      .serversSwitched([ServerList.Entry(priority: 0, weight: 1)], kept: [nil]),
+      .long(.resolved(round: machine.link.round, addresses: dice.below(3))),
+      .long(.noCredential(round: machine.link.round)), .long(.reached(id)),
+      .long(.refused([UInt8(dice.below(2))], .unauthenticated, since: known)),
+      .long(.turnedAway(id, isRefusal: false, Self.plain)), .long(.failed(id, .closedByPeer)),
+      .long(.failed(id, .left)), .long(.established(id, Self.terms)),
+      .long(.established(id, Self.terms)), .long(.established(id, Self.terms)),
+      .long(.leftInTrial(id, Self.plain)), .long(.peerLeft(id, .draining, Self.plain)),
+      .long(.heard(id)), .long(.ponged(id)), .long(.worked(id)), .long(.answered),
+      .long(.ended(id, .heartbeatLost, Self.record(answered: dice.below(3) == 0))),
+      .short(.credential([UInt8(dice.below(2))])), .short(.noCredential(link)),
+      .short(.opened(link)), .short(.unfit), .short(.accepted([UInt8(dice.below(2))])),
+      .short(.refused([UInt8(dice.below(2))], .forbidden, since: known)),
+      .short(.turnedAway(link, hint: nil)), .short(.ended(link, .failed)),
+      .short(.ended(link, .worked)), .short(.ended(link, .silent)),
+    ]
+    return facts[dice.below(facts.count)]
+  }
+
+  @Test(arguments: 0..<200 as Range<UInt64>)
+  func `in any order of facts, requests go either over the long link or over short ones`(
+    _ seed: UInt64
+  ) {
+    var dice = Seeded(seed)
+    var machine = ClientMachine.make(ways: dice.below(3))
+    var (now, short, passed) = (Int64(0), [UInt32](), UInt32?.none)
+    for _ in 0..<400 {
+      now += Int64(dice.below(2_000))
+      let fact =
+        passed.map { .long(.accepted($0, Self.terms)) } ?? fact(&dice, machine, short: short)
+      passed = nil
+      let bits = UInt64(dice.below(1_000))
+      machine.handle(fact, at: .ms(now), bits: { bits })
+      for effect in machine.take(wanting: dice.below(4)) {
+        switch effect {
+        case .short(.open(let id, _)): short.append(id)
+        case .short(.abandon(let id)): short.removeAll { $0 == id }
+        case .short(.passed(let id)): passed = id
+        case .short, .long: break
+        }
+      }
+      let hasLink = machine.link.isReplacing
+      #expect(!hasLink || !machine.ways.carriesRequests && !machine.ways.isTrying, "\(fact)")
+      #expect(!hasLink || !machine.isOffline && !machine.isGivenUp, "\(fact)")
+      switch machine.state {
+      case .connected(let id), .migrating(let id, _): #expect(machine.link.isCurrent(id))
+      case .short: #expect(!hasLink && machine.ways.isUsed)
+      case .notAccepted: #expect(!hasLink)
+      case .idle, .connecting, .waiting, .suspended, .closed: #expect(!hasLink, "\(fact)")
+      }
+    }
+    machine.handle(.closed, at: .ms(now), bits: { 0 })
+    #expect(machine.state == .closed && machine.deadline == .distantFuture)
+  }
 }
 
 extension ClientMachine {
