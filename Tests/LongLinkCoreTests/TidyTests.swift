@@ -151,7 +151,7 @@ import Testing
     (
       "@exclusivity(unchecked)",
       [
-        "LongLink/ClientCore.swift": 2,
+        "LongLink/Client/ClientCore.swift": 2,
         "LongLinkDriver/Link/Link.swift": 8,
         "LongLinkDriver/Requests/Requests.swift": 11,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
