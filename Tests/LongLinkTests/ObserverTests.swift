@@ -141,7 +141,7 @@ struct ObserverTests {
       let client = try stage.client(to: [.host("10.0.0.9", port: 9)]) {
         $0.observers = Observers([mine])
       }
-      let options = RequestOptions(offline: .failUnlessConnecting)
+      let options = RequestOptions(waitsForConnection: false)
       _ = try await failure { try await client.request(.echo, [], options: options) }
       await client.close()
       _ = try await failure { try await client.request(.echo, []) }
@@ -223,7 +223,7 @@ struct ObserverTests {
       _ = try await client.request(.echo, [])
       await server.shutDown(within: .zero)
       try await stage.until { mine.links.count > 0 }
-      let options = RequestOptions(offline: .failUnlessConnecting)
+      let options = RequestOptions(waitsForConnection: false)
       try await stage.until {
         (try? await client.request(.echo, [], options: options)) == nil
           && mine.ended.last?.ending == .failed(.notConnected)

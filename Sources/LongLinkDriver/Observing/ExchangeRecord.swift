@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LongLinkCore
-package import LongLinkTransport
+internal import LongLinkTransport
 internal import Synchronization
 
 /// How an exchange ended.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import LongLinkCore
-
 /// Watches the exchanges and links of a client or a server: for metrics, traces, logs and
 /// recordings.
 ///
