@@ -28,7 +28,7 @@ extension StreamTable {
     guard var inflow = self[slot].incoming else { throw Violation(.itemNotExpected, head) }
     guard !inflow.hasEnded else { throw Violation(.itemAfterEnd, head) }
     let cost = Wire.itemOverhead + head.length
-    setHeardPeer(slot)
+    table[slot: slot].hasHeardPeer = true
     if usesCredit {
       guard cost <= inflow.credit else {
         throw Violation(.creditExceeded, head, value: UInt64(cost))
@@ -115,7 +115,7 @@ extension StreamTable {
     guard lump > 0 else { return .nothing }
     inflow.granted(lump, at: now)
     setIncoming(slot, inflow)
-    setSpoken(slot)
+    table[slot: slot].hasSpoken = true
     return .credit(lump)
   }
 }

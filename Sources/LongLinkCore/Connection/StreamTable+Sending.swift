@@ -40,48 +40,38 @@ extension StreamTable {
 
   /// Notes that an item of this size was encoded at once.
   mutating func sent(_ count: Int, _ slot: Int) {
-    guard var outflow = self[slot].outgoing else { return }
-    outflow.credit -= Wire.itemOverhead + count
-    setOutgoing(slot, outflow)
-    setSpoken(slot)
+    table[slot: slot].outgoing?.credit -= Wire.itemOverhead + count
+    table[slot: slot].hasSpoken = true
   }
 
   /// Keeps an item until there are credit and room.
   mutating func enqueue(_ item: [UInt8], of serial: UInt32, _ slot: Int) {
-    guard var outflow = self[slot].outgoing else { return }
-    outflow.isPending = true
-    setOutgoing(slot, outflow)
-    setSpoken(slot)
+    table[slot: slot].outgoing?.isPending = true
+    table[slot: slot].hasSpoken = true
     setPending(PendingItem(body: item), serial)
   }
 
   /// Whether an item that was kept is still not sent: then `sent` says once it is.
   mutating func awaitsPending(_ serial: UInt32) -> Bool {
-    guard var item = pending(serial) else { return false }
-    item.isAwaited = true
-    setPending(item, serial)
-    return true
+    pendings.update(serial) { $0.isAwaited = true } != nil
   }
 
   /// Notes that no item follows the one that waits. Returns false if that is known, or there is no
   /// such stream.
   mutating func endItems(_ serial: UInt32) -> Bool {
-    guard let slot = slot(of: serial), var outflow = self[slot].outgoing, !outflow.endsNext
-    else { return false }
-    outflow.endsNext = true
-    setOutgoing(slot, outflow)
+    guard let slot = slot(of: serial), self[slot].outgoing?.endsNext == false else { return false }
+    table[slot: slot].outgoing?.endsNext = true
     return true
   }
 
   /// Takes what is to be encoded next of a stream, as far as the credit goes.
   mutating func nextPiece(of serial: UInt32) -> Piece {
     guard let slot = slot(of: serial), self[slot].isRequestWhole,
-      var outflow = self[slot].outgoing, !outflow.hasEnded
+      let outflow = self[slot].outgoing, !outflow.hasEnded
     else { return .nothing }
     guard outflow.isPending else {
       guard outflow.endsNext else { return .nothing }
-      outflow.hasEnded = true
-      setOutgoing(slot, outflow)
+      table[slot: slot].outgoing?.hasEnded = true
       return .end
     }
     guard var item = pending(serial), item.queued == nil else { return .nothing }
@@ -91,16 +81,14 @@ extension StreamTable {
     let size = min(rest, affordable)
     item.queued = size
     setPending(item, serial)
-    outflow.credit -= Wire.itemOverhead + size
-    setOutgoing(slot, outflow)
+    table[slot: slot].outgoing?.credit -= Wire.itemOverhead + size
     return .fragment(
       of: item.body, from: item.sent, count: size, isPart: size < rest, priority: outflow.priority)
   }
 
   /// Notes that the fragment of an item has been encoded; nil if its exchange has ended.
   mutating func fragmentSent(_ serial: UInt32) -> Progress? {
-    guard var item = pending(serial), let size = item.queued, let slot = slot(of: serial),
-      var outflow = self[slot].outgoing
+    guard var item = pending(serial), let size = item.queued, let slot = slot(of: serial)
     else { return nil }
     item.sent += size
     item.queued = nil
@@ -109,8 +97,7 @@ extension StreamTable {
       return .within
     }
     removePending(serial)
-    outflow.isPending = false
-    setOutgoing(slot, outflow)
+    table[slot: slot].outgoing?.isPending = false
     return .whole(isAwaited: item.isAwaited)
   }
 
@@ -119,16 +106,15 @@ extension StreamTable {
   mutating func credited(
     _ credit: Int, by head: FrameHead, in slot: Int
   ) throws(Violation) -> Bool {
-    guard var outflow = self[slot].outgoing else {
+    guard let outflow = self[slot].outgoing else {
       throw Violation(.creditNotAllowed, head, value: UInt64(credit))
     }
-    setHeardPeer(slot)
+    table[slot: slot].hasHeardPeer = true
     guard !outflow.hasEnded else { return false }
     guard outflow.credit + credit <= Wire.mostCredit else {
       throw Violation(.creditOverflow, head, value: UInt64(outflow.credit + credit))
     }
-    outflow.credit += credit
-    setOutgoing(slot, outflow)
+    table[slot: slot].outgoing?.credit += credit
     return true
   }
 }

@@ -2,11 +2,11 @@
 
 /// The streams of one connection by serial, of both sides.
 package struct StreamTable: ~Copyable {
-  private var table: SerialTable<StreamState>
+  var table: SerialTable<StreamState>
   /// The fragments of items that are arriving.
   private var partials: SerialTable<FragmentBuffer>
   /// The items that wait to be sent.
-  private var pendings: SerialTable<PendingItem>
+  var pendings: SerialTable<PendingItem>
   /// What arrived on ended streams and was not taken, in bytes of credit.
   private var unread: SerialTable<Int>
   private let windows: StreamWindows
@@ -125,8 +125,6 @@ package struct StreamTable: ~Copyable {
   }
 
   mutating func setRequestWhole(_ slot: Int) { table[slot: slot].isRequestWhole = true }
-  mutating func setHeardPeer(_ slot: Int) { table[slot: slot].hasHeardPeer = true }
-  mutating func setSpoken(_ slot: Int) { table[slot: slot].hasSpoken = true }
 
   /// Whether this side has sent items or credit on a stream.
   func hasSpoken(_ serial: UInt32) -> Bool { slot(of: serial).map { self[$0].hasSpoken } ?? false }
@@ -154,12 +152,6 @@ package struct StreamTable: ~Copyable {
     ceiling += new.ceiling - old.ceiling
     heldBytes += new.held - old.held
     table[slot: slot].incoming = new
-  }
-
-  /// Changes the account of the sending direction.
-  @inline(__always)
-  mutating func setOutgoing(_ slot: Int, _ new: ItemOutflow) {
-    table[slot: slot].outgoing = new
   }
 }
 
