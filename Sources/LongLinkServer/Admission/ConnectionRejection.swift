@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why a server rejected a new connection, before it read any frame from it.
-public enum ConnectionRejection: String, Error, Hashable, CaseIterable, Sendable {
+package enum ConnectionRejection: String, Error, Hashable, CaseIterable, Sendable {
   /// There are as many connections as `maxConnections` allows.
   case tooManyConnections = "maxConnections"
   /// The address has as many connections as `maxConnectionsPerAddress` allows.

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// How the calls of a server's `authenticate` function have ended.
-public struct AuthenticationCounters: Hashable, Sendable {
+package struct AuthenticationCounters: Hashable, Sendable {
   /// Clients that were accepted.
-  public internal(set) var accepted: UInt64 = 0
+  package internal(set) var accepted: UInt64 = 0
   /// Clients that were refused with 401 or 403.
-  public internal(set) var refused: UInt64 = 0
+  package internal(set) var refused: UInt64 = 0
   /// Calls that threw another error; their clients got 503, and may come back.
-  public internal(set) var failed: UInt64 = 0
+  package internal(set) var failed: UInt64 = 0
   /// Calls that did not return in time, or did not begin; their clients got 503.
-  public internal(set) var timedOut: UInt64 = 0
+  package internal(set) var timedOut: UInt64 = 0
   /// Connections whose credential had expired.
-  public internal(set) var expired: UInt64 = 0
+  package internal(set) var expired: UInt64 = 0
 
   /// Adds the counters of another loop.
   static func += (lhs: inout AuthenticationCounters, rhs: AuthenticationCounters) {

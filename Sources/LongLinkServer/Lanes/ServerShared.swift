@@ -66,7 +66,8 @@ final class ServerShared: Sendable {
       counters.handshakes = state.handshakes.count
       counters.handshakesEvicted = state.evicted
       counters.connectionsAccepted = state.accepted
-      counters.rejections = state.rejected
+      counters.rejections = Dictionary(
+        uniqueKeysWithValues: state.rejected.map { ($0.key.rawValue, $0.value) })
       counters.acceptFailures = state.acceptFailures
       counters.pushesDenied = state.pushesDenied
     }

@@ -15,8 +15,9 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var handshakesEvicted: UInt64 = 0
   /// Connections that were accepted.
   public internal(set) var connectionsAccepted: UInt64 = 0
-  /// Connections that were rejected before any frame was read, by reason.
-  public internal(set) var rejections: [ConnectionRejection: UInt64] = [:]
+  /// Connections that were rejected before any frame was read, by the setting that rejected them,
+  /// such as `maxConnections` or `onAccept`.
+  public internal(set) var rejections: [String: UInt64] = [:]
   /// Connections that were rejected before any frame was read: the sum of `rejections`.
   public var connectionsTurnedAway: UInt64 { rejections.values.reduce(0, +) }
   /// Connections that were closed because their clients cancelled more requests per second than
@@ -46,9 +47,22 @@ public struct ServerCounters: Hashable, Sendable {
   /// Connections that ended because the peer broke a rule, by the rule's name.
   public internal(set) var violations: [String: UInt64] = [:]
   /// How the clients were authenticated; zero where `authenticate` is not set.
-  public internal(set) var authentications = AuthenticationCounters()
+  package internal(set) var authentications = AuthenticationCounters()
   /// Counters of the server's own requests.
   public internal(set) var requests = RequestCounters()
+}
+
+extension ServerCounters {
+  /// Clients that `authenticate` has accepted.
+  public var authenticationsAccepted: UInt64 { authentications.accepted }
+  /// Clients that `authenticate` has refused with 401 or 403.
+  public var authenticationsRefused: UInt64 { authentications.refused }
+  /// Calls of `authenticate` that threw another error; their clients got 503, and may come back.
+  public var authenticationsFailed: UInt64 { authentications.failed }
+  /// Calls of `authenticate` that did not return in time, or did not begin; their clients got 503.
+  public var authenticationsTimedOut: UInt64 { authentications.timedOut }
+  /// Connections whose credential had expired.
+  public var credentialsExpired: UInt64 { authentications.expired }
 }
 
 extension ServerCounters: CustomStringConvertible {

@@ -150,7 +150,7 @@ extension SimulatedClient {
 
   /// Sends a hello and waits for the welcome.
   ///
-  /// Throws ``ConnectionEndedError`` if the connection ends first, and `CancellationError` if the
+  /// Throws an error if the connection ends first, and `CancellationError` if the
   /// task is cancelled.
   @discardableResult
   public func sayHello(_ hello: WireFrame = .hello()) async throws -> GreetingFields {
@@ -162,7 +162,7 @@ extension SimulatedClient {
 
   /// Sends a request with a new serial, from 50 on, and waits for the response.
   ///
-  /// Throws ``ConnectionEndedError`` if the connection ends first, and `CancellationError` if the
+  /// Throws an error if the connection ends first, and `CancellationError` if the
   /// task is cancelled.
   public func request(
     _ type: MessageType,
@@ -188,7 +188,7 @@ extension SimulatedClient {
   /// announces items, which you send with ``sendItem(_:_:inFragmentsOf:)`` and end with `end`.
   /// Nothing checks the credit of either side. The greeting must agree on the feature `streams`.
   ///
-  /// Throws ``ConnectionEndedError`` if the connection has ended.
+  /// Throws an error if the connection has ended.
   public func openStream(
     _ type: MessageType,
     _ body: [UInt8] = [],
@@ -209,7 +209,7 @@ extension SimulatedClient {
   /// Waits until a condition on what has come of a stream holds, and returns that. It is checked
   /// after each frame.
   ///
-  /// Throws ``ConnectionEndedError`` if the connection ends first, and `CancellationError` if the
+  /// Throws an error if the connection ends first, and `CancellationError` if the
   /// task is cancelled.
   @discardableResult
   public func waitForStream(
@@ -241,7 +241,7 @@ extension SimulatedClient {
 
   /// Waits for the first response to a serial.
   ///
-  /// Throws ``ConnectionEndedError`` if the connection ends first, and `CancellationError` if the
+  /// Throws an error if the connection ends first, and `CancellationError` if the
   /// task is cancelled.
   public func waitForResponse(to serial: UInt32) async throws -> ReceivedMessage {
     try await journal.message(on: 1) { record in
@@ -252,7 +252,7 @@ extension SimulatedClient {
   /// Waits until `count` frames of a kind have arrived, damaged ones included, and returns the last
   /// of these.
   ///
-  /// Throws ``ConnectionEndedError`` if the connection ends first, and `CancellationError` if the
+  /// Throws an error if the connection ends first, and `CancellationError` if the
   /// task is cancelled.
   @discardableResult
   public func waitForFrame(_ kind: WireFrame.Kind, count: Int = 1) async throws -> WireFrame {
@@ -265,7 +265,7 @@ extension SimulatedClient {
 
   /// Waits until a condition on the received frames holds. It is checked after each frame.
   ///
-  /// Throws ``ConnectionEndedError`` if the connection ends first, and `CancellationError` if the
+  /// Throws an error if the connection ends first, and `CancellationError` if the
   /// task is cancelled.
   public func wait(until condition: @escaping @Sendable (PeerRecord) -> Bool) async throws {
     try await journal.message(on: 1) { condition($0) ? () : nil }

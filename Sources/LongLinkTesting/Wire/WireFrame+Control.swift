@@ -116,7 +116,7 @@ extension WireFrame {
   }
 
   /// The fields of a goaway; nil for other frames and invalid goaways.
-  public var goAwayFields: GoAwayFields? {
+  package var goAwayFields: GoAwayFields? {
     guard kind == .goaway, let goAway = GoAway(wire: body[...]) else {
       return nil
     }
@@ -156,17 +156,17 @@ public struct GreetingFields: Hashable, Sendable {
 }
 
 /// The fields of a goaway. Absent fields are 0 or empty.
-public struct GoAwayFields: Hashable, Sendable {
+package struct GoAwayFields: Hashable, Sendable {
   /// The reason as a code.
-  public let code: ResponseCode
+  package let code: ResponseCode
   /// The reason as a text.
-  public let reason: String
+  package let reason: String
   /// The number of requests that the sender accepted on this connection.
-  public let requestsAccepted: UInt64
+  package let requestsAccepted: UInt64
   /// The time over which clients spread their new connections.
-  public let spread: Duration
+  package let spread: Duration
   /// The least time to wait before reconnecting.
-  public let retryAfter: Duration
+  package let retryAfter: Duration
   /// Other servers to connect to.
-  public let alternatives: [String]
+  package let alternatives: [String]
 }

@@ -95,7 +95,7 @@ import Testing
         #expect(client.record.frames.isEmpty)
       }
       let counters = await server.counters()
-      #expect(counters.rejections == [.proxyHeader: 20])
+      #expect(counters.rejections == ["proxies": 20])
       #expect(counters.openConnections == 0 && counters.handshakes == 0)
       let told = lines.all("Rejected a connection of a proxy")
       #expect((1...10).contains(told.count))
@@ -116,7 +116,7 @@ import Testing
       late.dribble(bytes, every: .milliseconds(100))
       _ = try await silent.waitForEnd()
       _ = try await slow.waitForEnd()
-      #expect(await server.counters().rejections == [.proxyHeader: 2])
+      #expect(await server.counters().rejections == ["proxies": 2])
       #expect(passed() > .seconds(3.9) && passed() < .seconds(4.5))
       // Its header has come after 3.1 s, and the rest of the 4 s was for its first frame.
       _ = try await late.waitForEnd()
@@ -139,7 +139,7 @@ import Testing
       let reset = try await Self.connect(stage, server)
       reset.reset()
       try await stage.until { await server.counters().openConnections == 0 }
-      #expect(await server.counters().rejections == [.proxyHeader: 1])
+      #expect(await server.counters().rejections == ["proxies": 1])
       #expect(await server.counters().handshakes == 0)
     }
   }
@@ -178,15 +178,15 @@ import Testing
         (13, 113, .denied), (1, 114, .notAllowed), (66, 113, .notWanted),
       ] {
         _ = try await open(last, in: network).waitForEnd()
-        #expect(await server.counters().rejections[reason] == 1)
+        #expect(await server.counters().rejections[reason.rawValue] == 1)
       }
       let second = try await open(1)
       try await second.waitForFrame(.welcome)
       _ = try await open(1).waitForEnd()
-      #expect(await server.counters().rejections[.tooManyOfAddress] == 1)
+      #expect(await server.counters().rejections["maxConnectionsPerAddress"] == 1)
       _ = try await open(1).waitForEnd()
       _ = try await open(1).waitForEnd()
-      #expect(await server.counters().rejections[.tooFast] == 1)
+      #expect(await server.counters().rejections["maxConnectionRatePerAddress"] == 1)
       // A place that a client had is free again when its connection has ended.
       second.close()
       try await stage.until { await server.counters().openConnections == 12 }
@@ -218,7 +218,7 @@ import Testing
         $0.deniedAddresses = [AddressRange("198.18.0.0/15")!]
       }
       _ = try await Self.connect(stage, server).waitForEnd()
-      #expect(await server.counters().rejections == [.denied: 1])
+      #expect(await server.counters().rejections == ["deniedAddresses": 1])
     }
   }
 
@@ -239,7 +239,7 @@ import Testing
         _ = try await client.waitForEnd()
       }
       #expect(asked.elements == [true, true])
-      #expect(await server.counters().rejections == [.notWanted: 2])
+      #expect(await server.counters().rejections == ["onAccept": 2])
       #expect(await server.counters().openConnections == 0)
     }
   }
