@@ -135,20 +135,10 @@ extension RequestSender {
 }
 
 extension BodyDecodable {
-  /// Decodes the body of a response; throws `decodingFailed`, delivery `answered`. Bytes are not
-  /// copied.
-  @inlinable init(of bytes: [UInt8], _ type: MessageType) throws(LongLinkError) {
-    if Self.self == [UInt8].self {
-      self = unsafe unsafeBitCast(bytes, to: Self.self)
-    } else {
-      self = try Self.reply(of: bytes, type)
-    }
-  }
-
-  @usableFromInline
-  static func reply(of bytes: [UInt8], _ type: MessageType) throws(LongLinkError) -> Self {
+  /// Decodes the body of a response; throws `decodingFailed`, delivery `answered`.
+  @usableFromInline init(of bytes: [UInt8], _ type: MessageType) throws(LongLinkError) {
     do throws(BodyError) {
-      return try Self(copying: bytes)
+      self = try Self(copying: bytes)
     } catch {
       throw LongLinkError(
         .decodingFailed, delivery: .answered, doing: .request(type), detail: "\(error)")
