@@ -7,7 +7,7 @@ internal import Synchronization
 /// A handle on one request: you can inspect, cancel and await it.
 ///
 /// It may be used from any thread. Releasing it does not cancel the request.
-public struct RequestTask<Reply: BodyDecodable & Sendable>: Sendable {
+public struct RequestTask<Reply: Sendable>: Sendable {
   let request: SubmittedRequest
 
   /// Sends a request: within this call on the loop, and in a job of the loop from elsewhere.
@@ -27,7 +27,9 @@ public struct RequestTask<Reply: BodyDecodable & Sendable>: Sendable {
 
   /// Cancels the request, which fails with `cancelled` unless it has already ended.
   public func cancel() { request.cancel() }
+}
 
+extension RequestTask where Reply: BodyDecodable {
   /// The reply, once it has come. Cancelling the waiting task cancels the request.
   ///
   /// Throws the error of the request, or `decodingFailed`, delivery `answered`, if the body does
