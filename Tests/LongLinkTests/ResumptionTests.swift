@@ -15,7 +15,7 @@ struct ResumptionTests {
 
     func submit(
       _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-      _ completion: consuming Completion, _ record: ExchangeRecord?
+      _ completion: consuming Completion
     ) -> RequestID {
       switch completion {
       case .waiter: kinds.append("here")
@@ -24,6 +24,7 @@ struct ResumptionTests {
       case .function: kinds.append("function")
       case .handler: kinds.append("handler")
       case .stream: kinds.append("stream")
+      case .observed: kinds.append("observed")
       }
       completion(.success([UInt8(kinds.count)]))
       return RequestID(serial: 1, number: UInt64(kinds.count))
@@ -76,7 +77,7 @@ struct ResumptionTests {
 
     func submit(
       _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-      _ completion: consuming Completion, _ record: ExchangeRecord?
+      _ completion: consuming Completion
     ) -> RequestID {
       guard case .waiter(let waiter) = completion else { return .none }
       loop.execute { [sink = LoopBound(self, on: loop)] in

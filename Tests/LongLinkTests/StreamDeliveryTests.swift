@@ -38,8 +38,8 @@ import Testing
 
       func submit(
         _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-        _ completion: consuming Completion, _ record: ExchangeRecord?
-      ) -> RequestID { sink.value.submit(type, body, options, completion, record) }
+        _ completion: consuming Completion
+      ) -> RequestID { sink.value.submit(type, body, options, completion) }
 
       func cancel(_ id: RequestID) {
         guard let delay else { return sink.value.cancel(id) }

@@ -9,14 +9,14 @@ extension ClientCore: PeerOwner {
 
   func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion, _ record: ExchangeRecord?
+    _ completion: consuming Completion
   ) -> RequestID {
     if requests.hasLink, closing == nil {
-      return requests.submit(type, body, options, completion, record, defaults: defaults)
+      return requests.submit(type, body, options, completion, defaults: defaults)
     }
     let failure = failureOfRequests(options.offline ?? defaults.offline)
     return requests.submit(
-      type, body, options, completion, record, defaults: defaults, failure: failure
+      type, body, options, completion, defaults: defaults, failure: failure
     ) { start() }
   }
 

@@ -17,7 +17,7 @@ extension Outcome {
 }
 
 /// The receiver of a request's outcome, called exactly once.
-package enum Completion {
+package enum Completion: Sendable {
   /// A suspended task of the loop.
   case waiter(Waiter<Outcome>)
   /// A suspended task that continues elsewhere.
@@ -30,13 +30,36 @@ package enum Completion {
   case handler(@Sendable (Outcome) -> Void)
   /// A stream, whose items come before the outcome.
   case stream(BoundChannel)
+  /// One of the others, of a request that is observed.
+  case observed(ObservedCompletion)
 
   package var isHandler: Bool {
-    if case .handler = self { true } else { false }
+    switch self {
+    case .handler: true
+    case .observed(let observed): observed.completion.isHandler
+    default: false
+    }
   }
 
-  var isStream: Bool {
-    if case .stream = self { true } else { false }
+  var isStream: Bool { channel != nil }
+
+  /// This side of the stream, if it is one.
+  var channel: BoundChannel? {
+    switch self {
+    case .stream(let channel): channel
+    case .observed(let observed): observed.completion.channel
+    default: nil
+    }
+  }
+
+  /// The record of the request; nil if nobody observes.
+  var record: ExchangeRecord? {
+    if case .observed(let observed) = self { observed.record } else { nil }
+  }
+
+  /// The same completion, which ends a record before, if there is one.
+  func recorded(by record: ExchangeRecord?) -> Completion {
+    record.map { .observed(ObservedCompletion(self, $0)) } ?? self
   }
 
   func callAsFunction(_ outcome: Outcome) {
@@ -45,7 +68,21 @@ package enum Completion {
       waiter(outcome)
     case .function(let function), .handler(let function): function(outcome)
     case .stream(let channel): channel.value.ended(outcome)
+    case .observed(let observed):
+      observed.record.end(outcome)
+      observed.completion(outcome)
     }
+  }
+}
+
+/// The completion of a request that is observed.
+package final class ObservedCompletion: Sendable {
+  let completion: Completion
+  let record: ExchangeRecord
+
+  fileprivate init(_ completion: Completion, _ record: ExchangeRecord) {
+    self.completion = completion
+    self.record = record
   }
 }
 
@@ -68,8 +105,6 @@ struct PendingRequest {
     let observed: Metadata?
     /// How the peer refused the last attempt that it refused, for people.
     let refusal: String?
-    /// Nil if nobody observes.
-    let record: ExchangeRecord?
 
     init(
       _ options: RequestOptions, isStream: Bool, _ record: ExchangeRecord?, on loop: EventLoop
@@ -83,13 +118,11 @@ struct PendingRequest {
         return observed
       }
       refusal = nil
-      self.record = record
     }
 
     init(_ other: Extras?, refusal: String) {
       metadata = other?.metadata
       observed = other?.observed
-      record = other?.record
       self.refusal = refusal
     }
   }
@@ -98,17 +131,22 @@ struct PendingRequest {
   init(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     until deadline: LinkInstant, offline: OfflinePolicy, on loop: EventLoop,
-    _ completion: consuming Completion, _ record: ExchangeRecord?
+    _ completion: consuming Completion
   ) {
     self.type = type
     self.offline = offline
     retry = options.retry ?? .ifSafe
     self.deadline = deadline
     self.body = body
-    let isStream = completion.isStream
+    let hasMore =
+      switch completion {
+      case .stream, .observed: true
+      default: options.hasMetadata
+      }
     extras =
-      options.hasMetadata || isStream || record != nil
-      ? Extras(copy options, isStream: isStream, record, on: loop) : nil
+      hasMore
+      ? Extras(
+        copy options, isStream: completion.isStream, completion.record, on: loop) : nil
     self.completion = completion
   }
 
@@ -122,12 +160,12 @@ struct PendingRequest {
 
   /// This side of its stream, if it carries items; on the loop.
   var channel: ItemChannel? {
-    if case .stream(let channel) = completion { channel.value } else { nil }
+    completion.channel?.value
   }
 
   var priority: UInt32 { extras?.metadata?.priority ?? 0 }
   /// Nil if nobody observes.
-  var record: ExchangeRecord? { extras?.record }
+  var record: ExchangeRecord? { completion.record }
 
   /// How the peer refused the last attempt that it refused, as text; nil if it has refused none.
   var refusal: String? { extras?.refusal }

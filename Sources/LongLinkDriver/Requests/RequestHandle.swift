@@ -41,13 +41,14 @@ public struct RequestHandle: Sendable {
     self.port = port
     self.type = type
     let record = port.record(type, isStream: completion.isStream, options)
+    let completion = completion.recorded(by: record)
     if port.loop.isCurrent {
-      target = .request(port.sink.value.submit(type, body, options, completion, record))
+      target = .request(port.sink.value.submit(type, body, options, completion))
     } else {
       let watch = RequestWatch(port)
       target = .watch(watch)
       port.loop.execute { [body, options = copy options] in
-        port.submit(type, body, options, completion, watch, record)
+        port.submit(type, body, options, completion, watch)
       }
     }
   }

@@ -8,10 +8,10 @@ internal import Synchronization
 /// An object that takes requests, on its loop.
 package protocol RequestSink: AnyObject {
   /// Sends, queues or fails a request and returns its identity. `completion` is called exactly
-  /// once, possibly before this returns. `record` is nil if nobody observes.
+  /// once, possibly before this returns.
   func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion, _ record: ExchangeRecord?
+    _ completion: consuming Completion
   ) -> RequestID
   /// Ends a request with `cancelled`, unless it has ended.
   func cancel(_ id: RequestID)
@@ -50,10 +50,9 @@ package protocol RequestSink: AnyObject {
   @inline(__always)
   func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion, _ watch: borrowing RequestWatch,
-    _ record: ExchangeRecord?
+    _ completion: consuming Completion, _ watch: borrowing RequestWatch
   ) {
-    let id = sink.value.submit(type, body, options, completion, record)
+    let id = sink.value.submit(type, body, options, completion)
     // The task may have been cancelled meanwhile.
     if !watch.begin(id) { sink.value.cancel(id) }
   }
@@ -213,14 +212,15 @@ private func answer(
       waiter.resume(by: port)
       #endif
       unsafe watch._withUnsafeGuaranteedRef { watch in
-        port.submit(type, body, options, .waiter(waiter), watch, record)
+        port.submit(
+          type, body, options, Completion.waiter(waiter).recorded(by: record), watch)
       }
     } else {
       let completion: Completion =
         place == .pool ? .pooledWaiter(waiter) : .distantWaiter(waiter)
       // The task may have ended before the loop runs this.
       port.loop.execute { [watch = unsafe watch.takeUnretainedValue(), options = copy options] in
-        port.submit(type, body, options, completion, watch, record)
+        port.submit(type, body, options, completion.recorded(by: record), watch)
       }
     }
   }

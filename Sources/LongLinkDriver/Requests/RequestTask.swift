@@ -73,7 +73,7 @@ final class SubmittedRequest: Sendable {
       return finish(outcome)
     }
     let id = port.sink.value.submit(
-      type, body, options, .function { self.finish($0) }, record)
+      type, body, options, Completion.function { self.finish($0) }.recorded(by: record))
     let isCancelled = progress.withLock { progress in
       if id != .none { progress.id = id }
       return progress.isCancelled

@@ -19,13 +19,10 @@ extension Requests {
       return
     }
     if arrival.isSuccess {
-      let request = table.succeeded(arrival.serial, at: slot)
-      let (completion, record) = (request.completion, request.record)
+      let completion = table.succeeded(arrival.serial, at: slot).completion
       counters.succeeded += 1
       retryTokens.succeeded()
-      let outcome = Outcome.success(link.takeBody(of: arrival))
-      record?.end(outcome)
-      complete(completion, outcome)
+      complete(completion, .success(link.takeBody(of: arrival)))
     } else {
       let entry = table.answered(arrival.serial, at: slot, isRefused: isRefused)
       let error = rejection(arrival, link.takeBody(of: arrival), entry, link).noting(objection)
@@ -41,6 +38,7 @@ extension Requests {
   @inline(__always)
   private func complete(_ completion: Completion, _ outcome: Outcome) {
     switch completion {
+    case .observed(let observed): completeObserved(observed, outcome)
     case .waiter, .function, .handler, .stream:
       completion(outcome)
     case .distantWaiter:
@@ -52,13 +50,18 @@ extension Requests {
     }
   }
 
+  private func completeObserved(_ observed: ObservedCompletion, _ outcome: Outcome) {
+    observed.record.end(outcome)
+    complete(observed.completion, outcome)
+  }
+
   /// Reports the outcome of a request that ends without a response.
   ///
   /// Within a call that makes a request, a handler that retries would recurse, so it is called in a
   /// job of the loop. At other times it is called here: before its connection has ended.
   func completeWithoutResponse(_ completion: Completion, _ outcome: Outcome) {
-    if handlersDeferred > 0, case .handler(let handler) = completion {
-      loop.execute { handler(outcome) }
+    if handlersDeferred > 0, completion.isHandler {
+      loop.execute { completion(outcome) }
     } else {
       complete(completion, outcome)
     }
@@ -137,7 +140,6 @@ extension Requests {
   /// Reports the outcome of a request that has left the table.
   func finish(_ request: PendingRequest, _ outcome: Outcome) {
     if case .failure(let error) = outcome { counters.count(error) }
-    request.record?.end(outcome)
     completeWithoutResponse(request.completion, outcome)
     if table.waitingCount > 0 { pump() }
     if table.count == 0 { onIdle?() }

@@ -79,32 +79,31 @@ extension Requests {
   /// ends the request.
   package func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion, _ record: ExchangeRecord?, defaults: RequestDefaults,
+    _ completion: consuming Completion, defaults: RequestDefaults,
     failure: ((LongLinkError.Operation) -> LongLinkError)? = nil, next: () -> Void = {}
   ) -> RequestID {
     let isHandler = completion.isHandler
     if isHandler { handlersDeferred += 1 }
     defer { if isHandler { handlersDeferred -= 1 } }
     if let failure {
-      return failAtOnce(
-        type, body, copy options, completion, record, defaults: defaults, failure)
+      return failAtOnce(type, body, copy options, completion, defaults: defaults, failure)
     }
-    let id = begin(type, body, options, completion, record, defaults)
+    let id = begin(type, body, options, completion, defaults)
     next()
     return id
   }
 
   private func begin(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion, _ record: ExchangeRecord?, _ defaults: RequestDefaults
+    _ completion: consuming Completion, _ defaults: RequestDefaults
   ) -> RequestID {
     let now = loop.now
     let deadline = deadline(of: completion, options, at: now, defaults)
     counters.submitted += 1
-    guard let id = table.nextID() else { return turnAway(type, completion, record) }
+    guard let id = table.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
       type, body, options, until: deadline, offline: options.offline ?? defaults.offline,
-      on: loop, completion, record)
+      on: loop, completion)
     let isOrdered = options.order == .ordered
     guard let link = current, isNext(id, request, isOrdered: isOrdered, on: link), hasRoom(link)
     else {
@@ -143,16 +142,14 @@ extension Requests {
   /// Fails a request that cannot even wait, and counts it.
   private func failAtOnce(
     _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
-    _ record: ExchangeRecord?, defaults: RequestDefaults,
-    _ make: (LongLinkError.Operation) -> LongLinkError
+    defaults: RequestDefaults, _ make: (LongLinkError.Operation) -> LongLinkError
   ) -> RequestID {
     let now = loop.now
     let deadline = deadline(of: completion, options, at: now, defaults)
     counters.submitted += 1
-    guard let id = table.nextID() else { return turnAway(type, completion, record) }
+    guard let id = table.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
-      type, body, options, until: deadline, offline: .failUnlessConnecting, on: loop, completion,
-      record)
+      type, body, options, until: deadline, offline: .failUnlessConnecting, on: loop, completion)
     register(id, request, options, at: now)
     guard table.end(id) != nil else { return id }
     finish(request, .failure(make(operation(id, request))))
@@ -172,15 +169,12 @@ extension Requests {
   }
 
   /// Fails a request for which no serial is free.
-  private func turnAway(
-    _ type: MessageType, _ completion: Completion, _ record: ExchangeRecord?
-  ) -> RequestID {
+  private func turnAway(_ type: MessageType, _ completion: Completion) -> RequestID {
     counters.turnedAway += 1
     let error = LongLinkError(
       .overloaded, doing: .request(type),
       detail: "half of all serials are in use: \(table.count) requests", peer: current?.peer)
     counters.count(error)
-    record?.end(.failure(error))
     completeWithoutResponse(completion, .failure(error))
     return .none
   }

@@ -34,14 +34,13 @@ public final class Peer: RequestSender {
 
     func submit(
       _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-      _ completion: consuming Completion, _ record: ExchangeRecord?
+      _ completion: consuming Completion
     ) -> RequestID {
-      if let owner { return owner.submit(type, body, options, completion, record) }
+      if let owner { return owner.submit(type, body, options, completion) }
       let error = ended(.request(type))
-      record?.end(.failure(error))
-      if case .handler(let handler) = completion {
+      if completion.isHandler {
         // Never within the call that makes the request.
-        loop.execute { handler(.failure(error)) }
+        loop.execute { [completion = copy completion] in completion(.failure(error)) }
       } else {
         completion(.failure(error))
       }

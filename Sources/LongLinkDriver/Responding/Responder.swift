@@ -45,31 +45,9 @@ package final class Responder {
 
   /// Handles a request that has arrived.
   package func handle(_ arrival: Arrival, on link: Link) {
-    guard let observers else { return accept(arrival, on: link) }
-    let isStream = link.hasStreams && !link.streamShape(of: arrival.serial).isEmpty
-    let record = ExchangeRecord(
-      arrival.type, arrival.serial, arrival.payload.count, isStream: isStream, link.metadata,
-      on: link, observers)
-    recording(record) { accept(arrival, on: link) }
-  }
-
-  /// Records what becomes of a request during a call.
-  private func recording(_ record: ExchangeRecord?, _ body: () -> Void) {
-    guard record != nil || self.record != nil else { return body() }
-    let outer = self.record
-    self.record = record
-    body()
-    self.record = outer
-  }
-
-  /// The core has refused a request before it got here.
-  package func refused(_ type: MessageType, _ serial: UInt32, _ code: ResponseCode, on link: Link) {
-    guard let observers else { return }
-    ExchangeRecord(type, serial, 0, isStream: false, nil, on: link, observers)
-      .respond(code, isRefused: true, 0, isSent: true, on: link)
-  }
-
-  private func accept(_ arrival: Arrival, on link: Link) {
+    let outer = observers == nil ? nil : record
+    if let observers { begin(arrival, on: link, observers) }
+    defer { if observers != nil { record = outer } }
     let type = arrival.type
     guard let slot = routes.slot(of: type) else {
       refuse(arrival, on: link, .unknownType, "no handler for message type \(arrival.tag)")
@@ -108,6 +86,30 @@ package final class Responder {
     begin(routes[slot], request, on: link)
   }
 
+  /// Begins the record of a request that has arrived.
+  private func begin(_ arrival: Arrival, on link: Link, _ observers: Observers) {
+    let isStream = link.hasStreams && !link.streamShape(of: arrival.serial).isEmpty
+    record = ExchangeRecord(
+      arrival.type, arrival.serial, arrival.payload.count, isStream: isStream, link.metadata,
+      on: link, observers)
+  }
+
+  /// Records what becomes of a request during a call.
+  private func recording(_ record: ExchangeRecord?, _ body: () -> Void) {
+    guard record != nil || self.record != nil else { return body() }
+    let outer = self.record
+    self.record = record
+    body()
+    self.record = outer
+  }
+
+  /// The core has refused a request before it got here.
+  package func refused(_ type: MessageType, _ serial: UInt32, _ code: ResponseCode, on link: Link) {
+    guard let observers else { return }
+    ExchangeRecord(type, serial, 0, isStream: false, nil, on: link, observers)
+      .respond(code, isRefused: true, 0, isSent: true, on: link)
+  }
+
   private func begin(_ route: borrowing Route, _ request: InboundRequest, on link: Link) {
     switch route {
     case .inline(let handler): run(handler, request, on: link)
@@ -123,7 +125,9 @@ package final class Responder {
   ) {
     loop.handlerBegins(request.type)
     do {
-      let body = try observed(request, on: link) { () throws in try handler(request) }
+      let body =
+        record == nil
+        ? try handler(request) : try observed(request, on: link) { try handler(request) }
       loop.handlerPauses()
       answer(request, body, on: link)
     } catch {

@@ -258,11 +258,10 @@ extension ServerConnection: LinkOwner {
 extension ServerConnection: PeerOwner {
   func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion, _ record: ExchangeRecord?
+    _ completion: consuming Completion
   ) -> RequestID {
     requests.submit(
-      type, body, options, completion, record, defaults: lane.defaults,
-      failure: failureOfRequests)
+      type, body, options, completion, defaults: lane.defaults, failure: failureOfRequests)
   }
 
   /// Makes the error of a request that must fail at once; nil if it may be submitted.
