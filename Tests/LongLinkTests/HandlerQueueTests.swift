@@ -82,4 +82,32 @@ struct HandlerQueueTests {
       #expect(began.elements == [50, 51, 52, 53])
     }
   }
+
+  @Test func `a handler that goes on does not begin others before their turn`() async throws {
+    try await Stage.simulate { stage, _ in
+      let (began, gate) = (Tally<UInt32>(), Latch())
+      let server = try await stage.serve { server in
+        server.route(10) { request async in
+          began.add(request.serial)
+          if !request.body.isEmpty { await gate.wait() }
+          return []
+        }
+        server.route(11) { request in
+          gate.open()
+          return []
+        }
+      }
+      let client = try await Self.connect(stage, server)
+      client.send([.request(10, serial: 50, [1])])
+      await began.reached(1)
+      client.send([
+        .request(11, serial: 60), .request(10, serial: 51), .request(10, serial: 52),
+        .request(10, serial: 53),
+      ])
+      for serial: UInt32 in [50, 51, 52, 53] {
+        #expect(try await client.waitForResponse(to: serial).code == .ok)
+      }
+      #expect(began.elements == [50, 51, 52, 53])
+    }
+  }
 }

@@ -145,11 +145,14 @@ struct ObserverTests {
       _ = try await failure { try await client.request(.echo, [], options: options) }
       await client.close()
       _ = try await failure { try await client.request(.echo, []) }
+      // With a completion handler, which is called later.
+      client.request(.echo, [], on: .connectionLoop) { _ in }
+      #expect(mine.ended.count == 3)
       let early = stage.spawn { try await client.request(.echo, []) }
       early.cancel()
       _ = await early.result
-      #expect(mine.ended.map(\.attempts) == [0, 0, 0])
-      #expect(mine.ended.map(\.delivery) == [.notSent, .notSent, .notSent])
+      #expect(mine.ended.map(\.attempts) == [0, 0, 0, 0])
+      #expect(mine.ended.allSatisfy { $0.delivery == .notSent })
       #expect(mine.links.contains { !$0.wasOpened })
     }
     #expect(mine.openCount == 0)

@@ -177,6 +177,15 @@ import Testing
       if code == .forbidden {
         #expect(error.code == .notAccepted && calls.elements.count == 2, "\(error)")
         #expect(client.state == .notAccepted(.forbidden))
+        // Asked again, it tries again, and says nothing else before.
+        let states = client.states()
+        _ = try await failure { try await client.connect() }
+        var seen: [ConnectionState] = []
+        for await state in states where seen.last != state {
+          seen.append(state)
+          if seen.count > 1, case .notAccepted = state { break }
+        }
+        #expect(seen.filter { $0 == .notAccepted(.unauthenticated) } == [], "\(seen)")
       } else {
         #expect(error.code == .deadlineExceeded && calls.elements.count > 2, "\(error)")
       }

@@ -131,12 +131,15 @@ extension ClientCore {
       completion(.success(()))
       return
     }
-    tell(.asked)
+    // Settled with what follows: the state between is not shown.
+    note(.asked)
     if machine.state == .suspended {
+      settle()
       completion(.failure(notConnected("connect")))
       return
     }
     if !configuration.hasLongLink || machine.ways.isTrying {
+      settle()
       completion(.success(()))
       return
     }

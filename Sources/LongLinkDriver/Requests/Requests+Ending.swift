@@ -61,6 +61,7 @@ extension Requests {
   /// job of the loop. At other times it is called here: before its connection has ended.
   func completeWithoutResponse(_ completion: Completion, _ outcome: Outcome) {
     if handlersDeferred > 0, completion.isHandler {
+      completion.record?.end(outcome)
       loop.execute { completion(outcome) }
     } else {
       complete(completion, outcome)

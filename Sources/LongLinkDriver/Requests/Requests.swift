@@ -233,10 +233,14 @@ extension Requests {
     guard !isPumping else { return }
     isPumping = true
     defer { isPumping = false }
-    while let link = current, table.hasNext(on: link.id, takesLarge: link.takesLarge),
-      hasRoom(link), sendNext(over: link) != nil
-    {}
-    if current == nil { onWaiting?() }
+    repeat {
+      while let link = current, table.hasNext(on: link.id, takesLarge: link.takesLarge),
+        hasRoom(link), sendNext(over: link) != nil
+      {}
+      guard current == nil else { return }
+      // The owner may have found a link.
+      onWaiting?()
+    } while current != nil
   }
 
   /// Takes the most urgent waiting request that may go to a link, and sends it or fails it; returns

@@ -27,6 +27,8 @@ package final class HandlerQueue: @unchecked Sendable {
     /// Nil before the task is made.
     var task: Task<Void, any Error>?
     var hasEnded = false
+    /// Whether a handler was suspended: the handlers after it have other tasks.
+    var isLeft = false
   }
 
   package init(on loop: EventLoop) {
@@ -79,6 +81,7 @@ package final class HandlerQueue: @unchecked Sendable {
       if first != nil { startTask() }
       return
     }
+    shared.isLeft = true
     penalty = min(penalty * 2 + 1, Self.highestPenalty)
     unshared = penalty
     while let work = takeFirst() { HandlerQueue.run(work, on: loop) }
@@ -94,8 +97,9 @@ package final class HandlerQueue: @unchecked Sendable {
       work.task = shared.task
       await work.run()
       // A handler may leave the loop, or its request may have been cancelled, and the task with it.
-      guard loop.isCurrent, !Task.isCancelled else { return }
-      loop.handlerPauses()
+      // Handlers that have come since it was suspended are not this task's: some have begun.
+      guard loop.isCurrent, !Task.isCancelled, !shared.isLeft else { return }
+      loop.countsAsJob()
     }
     shared.hasEnded = true
   }

@@ -40,6 +40,7 @@ public final class Peer: RequestSender {
       let error = ended(.request(type))
       if completion.isHandler {
         // Never within the call that makes the request.
+        completion.record?.end(.failure(error))
         loop.execute { [completion = copy completion] in completion(.failure(error)) }
       } else {
         completion(.failure(error))

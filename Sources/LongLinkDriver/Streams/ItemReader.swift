@@ -59,7 +59,10 @@ internal import Synchronization
     let others = UInt64(batch.count) + 1
     let error = await channel.loop.run { [channel] in channel.value.undecodable(reason, others) }
     // Whoever has asked for the items gets no other; a handler goes on with the next one.
-    if lease != nil { failure = error }
+    if lease != nil {
+      failure = error
+      batch.clear()
+    }
     return error
   }
 
@@ -87,6 +90,13 @@ final class ItemBatch: Sendable {
     self.items.withLock { kept in
       if kept.isEmpty { kept = items } else { kept.insert(contentsOf: items, at: 0) }
       left.store(kept.count, ordering: .relaxed)
+    }
+  }
+
+  func clear() {
+    items.withLock { kept in
+      kept = []
+      left.store(0, ordering: .relaxed)
     }
   }
 

@@ -41,6 +41,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private var streamsRead = 0
   /// Whether the last transport should be read only a little, because the turn is long.
   private(set) var hasReadLittle = false
+  /// The handlers that the current job has run, besides the last one.
+  private var handlersOfJob = 0
   /// Whether jobs that waited in the last turn are left, because the turn was long.
   package private(set) var leavesJobs = false
   @safe @exclusivity(unchecked) var stallWatch: StallWatch
@@ -303,6 +305,7 @@ extension EventLoop {
   private func runWork() {
     leavesJobs = false
     var budget = Self.mostJobs
+    var unread = 0
     var beginning: LinkInstant?
     let executor = unsafe asUnownedSerialExecutor()
     let taskExecutor = unsafe asUnownedTaskExecutor()
@@ -323,13 +326,24 @@ extension EventLoop {
         if let entry = timers.remove(timer) { entry.handler.timerFired(token: entry.token) }
       }
       handlerPauses()
-      guard budget.isMultiple(of: Self.jobsBetweenReadings) else { continue }
+      let ran = handlersOfJob &+ 1
+      handlersOfJob = 0
+      budget &-= ran &- 1
+      unread &+= ran
+      guard unread >= Self.jobsBetweenReadings else { continue }
+      unread = 0
       let instant = driver.now
       // A loop that was stopped has no sockets to serve.
       if instant - (beginning ?? instant) > Self.longTurn, !isStopped { break }
       beginning = beginning ?? instant
     }
     leavesJobs = !work.isEmpty
+  }
+
+  /// Lets a handler count as a job of the turn, where the job goes on with another one.
+  package func countsAsJob() {
+    handlerPauses()
+    handlersOfJob &+= 1
   }
 
   private func endTurn() {
