@@ -172,9 +172,9 @@ extension HTTPTests {
           var received = 0
           for try await chunk in response.chunks {
             received += chunk.count
-            // What the sockets' buffers take, and no more.
+            // What the sockets' buffers take, and no more: on Linux up to 32 MiB and 4 MiB.
             let ahead = sent.withLock { $0 } - received
-            if ahead > 40_000_000 { Issue.record("\(ahead) bytes were not held back") }
+            if ahead > 48_000_000 { Issue.record("\(ahead) bytes were not held back") }
           }
           #expect(received == 65_536_000)
         }
