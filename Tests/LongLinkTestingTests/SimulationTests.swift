@@ -83,7 +83,7 @@ import Testing
       try await simulation.sleep(for: .seconds(1))
     }
     #expect(simulation.now.nanoseconds == 1_000_000_000)
-    #expect(simulation.pendingTimers.map(\.loop) == ["main"])
+    #expect(simulation.earliestTimers.map(\.loop) == ["main"])
     let isEarly = woken.load(ordering: .relaxed)
     #expect(!isEarly)
     try await simulation.run { try await simulation.sleep(for: .seconds(2)) }

@@ -177,7 +177,7 @@ import Testing
       try await simulation.sleep(for: .seconds(101))
       var deadlines: [String: Set<LinkInstant>] = [:]
       for _ in 0..<1_000 {
-        for timer in simulation.pendingTimers where timer.loop != "main" {
+        for timer in simulation.earliestTimers where timer.loop != "main" {
           deadlines[timer.loop, default: []].insert(timer.deadline)
         }
         try await simulation.sleep(for: .seconds(1))

@@ -194,10 +194,13 @@ extension Simulation {
     }
   }
 
-  /// The loops with timers, each with the time of its earliest timer.
+  /// The loops with timers, a line each with the time of the earliest; empty if none is set.
   ///
   /// Read it in the simulation, or while no `run` is in progress.
-  package var pendingTimers: [PendingTimer] {
+  public var pendingTimers: [String] { earliestTimers.map { "\($0.loop): \($0.deadline)" } }
+
+  /// The loops with timers, each with the time of its earliest timer.
+  package var earliestTimers: [PendingTimer] {
     let loops = loops
     precondition(
       !runState.load(ordering: .acquiring) || loops.contains { $0.isCurrent },
