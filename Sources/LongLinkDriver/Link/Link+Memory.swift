@@ -52,8 +52,15 @@ extension Link {
   }
 
   /// Whether the server has room for one more request; true without a budget.
+  ///
+  /// The reserve is for connections with few requests, and none that outlived its deadline or
+  /// cancel. Peers that leave many behind cannot shut the others out.
   @inline(__always)
-  var hasMemory: Bool { memory.hasRoom(besides: core.inbound) }
+  var hasMemory: Bool {
+    // Every request asks: a function of `memory` would copy it.
+    guard let share = memory.share else { return true }
+    return share.hasRoom || share.budget.hasReserve && LinkMemory.areFew(core.inbound)
+  }
 
   /// Gives the input buffer to the loop if it is large compared with the unparsed rest.
   func releaseInput() {

@@ -34,23 +34,13 @@ struct LinkMemory {
       at: now, unfinished: unfinished, decoded: decoded?.bytes ?? 0, longest: longest)
   }
 
-  /// Whether the server has room for one more request of a connection with these; true without a
-  /// budget.
-  ///
-  /// The reserve is for connections with few requests, and none that outlived its deadline or
-  /// cancel. Peers that leave many behind cannot shut the others out.
-  func hasRoom(besides requests: borrowing InboundTable) -> Bool {
-    guard let share else { return true }
-    return share.hasRoom || share.budget.hasReserve && LinkMemory.areFew(requests)
-  }
-
   /// Whether the connection contributes little to what the server holds.
   func isSmall(_ requests: borrowing InboundTable) -> Bool {
     LinkMemory.areFew(requests)
       && account.told.open + (decoded?.bytes ?? 0) <= LinkMemory.smallBytes
   }
 
-  private static func areFew(_ requests: borrowing InboundTable) -> Bool {
+  static func areFew(_ requests: borrowing InboundTable) -> Bool {
     requests.outlived == 0 && requests.count <= fewRequests
   }
 }
