@@ -152,8 +152,9 @@ import Testing
       "@exclusivity(unchecked)",
       [
         "LongLink/Client/ClientCore.swift": 2,
-        "LongLinkDriver/Link/Link.swift": 8,
+        "LongLinkDriver/Link/Link.swift": 10,
         "LongLinkDriver/Requests/Requests.swift": 11,
+        "LongLinkDriver/Responding/Responder.swift": 1,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
         "LongLinkTransport/Loop/EventLoop.swift": 6,
       ]

@@ -12,6 +12,10 @@ extension Connection {
     guard request.hasMetadata, inbox.metadata.last.credit != nil || inbox.metadata.last.items,
       agreement.features.contains(.streams)
     else { return true }
+    return try openStream(of: request)
+  }
+
+  private mutating func openStream(of request: Arrival) throws(Violation) -> Bool {
     if let credit = inbox.metadata.last.credit, credit > Wire.mostCredit {
       throw Violation(
         .creditNotAllowed, kind: FrameKind.request.rawValue, serial: request.serial,

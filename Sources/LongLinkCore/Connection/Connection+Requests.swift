@@ -102,7 +102,7 @@ extension Connection {
     outbox.encode(head) { span in
       for byte in body { span.append(byte) }
     }
-    carriage.answered()
+    if carriage.isShort { carriage.answered() }
     counters.responsesSent += 1
     counters.refused += 1
     if settings.reportsRefusals {
@@ -204,7 +204,7 @@ extension Connection {
       refill()
     }
     framing.answered(serial)
-    carriage.answered()
+    if carriage.isShort { carriage.answered() }
     counters.responsesSent += 1
     if isRefused { counters.refused += 1 }
     updateWaterMarks()

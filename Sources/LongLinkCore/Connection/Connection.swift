@@ -128,8 +128,9 @@ package struct Connection: ~Copyable {
 
   /// Whether reading is suspended: the peer does not read its responses, or sends faster than it
   /// may, or, on a short link, the application does not take the items.
+  @inline(__always)
   package var holdsReading: Bool {
-    if let serial = carriage.serial, streams.isFull(serial) { return true }
+    if carriage.isShort, holdsShortItems { return true }
     // A single large response is no reason, unless memory is scarce: it must not delay the requests
     // and cancels behind it.
     guard settings.role == .server else { return false }
@@ -137,6 +138,8 @@ package struct Connection: ~Copyable {
     return outbox.isCongested
       || readHold.holds(unread: outbox.totalBytes, of: settings.maxUnread)
   }
+
+  private var holdsShortItems: Bool { carriage.serial.map { streams.isFull($0) } ?? false }
 
   /// Passes bytes of the last returned message to `body`.
   @inline(__always)

@@ -7,7 +7,7 @@ extension Link {
   /// How much the connection is to blame where memory is short.
   package var memoryWeight: (amount: Int, isStalled: Bool) {
     let weight = memory.weight(
-      at: loop.now, unfinished: isAlive ? core.unfinishedBytes : 0,
+      at: loop.now, unfinished: isAlive ? core.unfinishedBytes : 0, decoded: decoded?.bytes ?? 0,
       longest: core.settings.messageTimeout)
     return (weight.amount, weight.isStalled)
   }
@@ -15,7 +15,7 @@ extension Link {
   /// Reports the memory that the connection now holds to the budget, if any.
   @inline(__always)
   func reportMemory() {
-    if let share = memory.share { reportMemory(to: share) }
+    if let share { reportMemory(to: share) }
   }
 
   private func reportMemory(to share: MemoryShare) {
@@ -30,7 +30,7 @@ extension Link {
   /// it afterwards.
   @inline(__always)
   func updateScarcity() {
-    if let share = memory.share { core.readHold.mostUnread = share.budget.mostUnread }
+    if let share { core.readHold.mostUnread = share.budget.mostUnread }
   }
 
   /// Resumes reading that was paused while memory was scarce.
@@ -42,24 +42,25 @@ extension Link {
   /// Whether the connection is read in this turn, as far as the server's memory and its handlers
   /// allow it.
   func mayRead() -> Bool {
-    guard let budget = memory.share?.budget else {
+    guard let budget = share?.budget else {
       return gate.obstacle(isQueued: false, isShort: false, isSmall: true) == nil
     }
     let obstacle = gate.obstacle(
       isQueued: loop.hasBacklog && core.inbound.count + core.inbound.outlived > 64,
-      isShort: budget.mustEvict || !hasMemory, isSmall: memory.isSmall(core.inbound))
+      isShort: budget.mustEvict || !hasMemory,
+      isSmall: memory.isSmall(core.inbound, decoded: decoded?.bytes ?? 0))
     return obstacle == nil
   }
 
   /// Whether the server has room for one more request; true without a budget.
-  ///
-  /// The reserve is for connections with few requests, and none that outlived its deadline or
-  /// cancel. Peers that leave many behind cannot shut the others out.
   @inline(__always)
-  var hasMemory: Bool {
-    // Every request asks: a function of `memory` would copy it.
-    guard let share = memory.share else { return true }
-    return share.hasRoom || share.budget.hasReserve && LinkMemory.areFew(core.inbound)
+  var hasMemory: Bool { share?.hasRoom ?? true || hasReserve }
+
+  /// Whether the reserve has room and the connection may use it: it has few requests and none that
+  /// outlived its deadline or cancel. Peers that leave many behind cannot shut it out.
+  private var hasReserve: Bool {
+    guard let budget = share?.budget, budget.hasReserve else { return false }
+    return LinkMemory.areFew(core.inbound)
   }
 
   /// Gives the input buffer to the loop if it is large compared with the unparsed rest.
@@ -72,7 +73,7 @@ extension Link {
   func releaseMemory() {
     if !gate.borrowsQueue { core.releaseInput() }
     core.inbox.forgetMetadata()
-    memory.decoded?.connectionEnds()
+    decoded?.connectionEnds()
   }
 
   /// Frees the connection's empty buffers.

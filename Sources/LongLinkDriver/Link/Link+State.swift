@@ -91,8 +91,6 @@ extension Link {
   var waterMarks: WaterMarks { core.settings.waterMarks }
   /// The peer's requests that are not yet answered.
   package var requestsRunning: Int { core.inbound.count }
-  /// What the bodies of its requests take, decoded; nil for a client.
-  package var decoded: DecodedMemory? { memory.decoded }
   /// Maps the peer's count of accepted requests to the ordinal of one of this side's requests.
   func ordinal(ofAccepted accepted: UInt64) -> UInt64 {
     core.ordinals.ordinal(ofAccepted: accepted)

@@ -41,15 +41,19 @@ package final class Link {
   private var interest = Readiness.none
   var awaitsBytes: Bool { interest.contains(.read) }
   var awaitsRoom: Bool { interest.contains(.write) }
-  private var timer = LinkTimer()
+  @safe @exclusivity(unchecked) private var timer = LinkTimer()
   var endsTurn = false
   @safe @exclusivity(unchecked) var earlyWriting = EarlyWriting()
   /// Whether `deliver` is running.
   @safe @exclusivity(unchecked) var isDelivering = false
   /// Whether pushes are the next to use new room.
   var pushesGoFirst = false
-  @safe @exclusivity(unchecked) var memory: LinkMemory
-  var gate = ReadGate()
+  /// The loop's share of the server's memory budget; nil for a client. Every request asks it.
+  let share: MemoryShare?
+  /// What the bodies of its requests take, decoded; nil for a client.
+  package let decoded: DecodedMemory?
+  @safe @exclusivity(unchecked) var memory = LinkMemory()
+  @safe @exclusivity(unchecked) var gate = ReadGate()
   /// What holds reading while the peer sends faster than it may; nil if it may send at any rate.
   let brake: ReadBrake?
   /// What the link counts into once it has ended.
@@ -69,7 +73,8 @@ package final class Link {
     self.loop = loop
     self.transport = transport
     layer = transport.layer
-    memory = LinkMemory(share)
+    self.share = share
+    decoded = share.map { DecodedMemory(in: $0) }
     self.isConnected = isConnected
     linkLog = LinkLog(
       log: log, peer: address ?? transport.peerAddress, group: group, label: label, way: way)

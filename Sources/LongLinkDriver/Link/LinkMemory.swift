@@ -4,20 +4,11 @@ internal import LongLinkCore
 
 /// What a link takes of its server's memory budget; nothing on a client.
 struct LinkMemory {
-  /// The loop's share of the budget; nil for a client.
-  let share: MemoryShare?
-  /// What the bodies of its requests take, decoded; nil for a client.
-  let decoded: DecodedMemory?
   private var account = MemoryAccount()
 
   private static let fewRequests = 4
   /// A message of 64 KiB in a buffer that doubled to hold it, and four requests.
   private static let smallBytes = 2 * 65_536 + 4 * Connection.requestOverhead
-
-  init(_ share: MemoryShare?) {
-    self.share = share
-    decoded = share.map { DecodedMemory(in: $0) }
-  }
 
   /// Reports to the budget what the connection holds now, and has read and written so far.
   mutating func report(
@@ -28,16 +19,16 @@ struct LinkMemory {
   }
 
   /// How much the connection is to blame where memory is short; `unfinished` is what waits for the
-  /// peer.
-  func weight(at now: LinkInstant, unfinished: Int, longest: Int64) -> MemoryAccount.Weight {
-    account.weight(
-      at: now, unfinished: unfinished, decoded: decoded?.bytes ?? 0, longest: longest)
+  /// peer, and `decoded` what the bodies of its requests take.
+  func weight(
+    at now: LinkInstant, unfinished: Int, decoded: Int, longest: Int64
+  ) -> MemoryAccount.Weight {
+    account.weight(at: now, unfinished: unfinished, decoded: decoded, longest: longest)
   }
 
   /// Whether the connection contributes little to what the server holds.
-  func isSmall(_ requests: borrowing InboundTable) -> Bool {
-    LinkMemory.areFew(requests)
-      && account.told.open + (decoded?.bytes ?? 0) <= LinkMemory.smallBytes
+  func isSmall(_ requests: borrowing InboundTable, decoded: Int) -> Bool {
+    LinkMemory.areFew(requests) && account.told.open + decoded <= LinkMemory.smallBytes
   }
 
   static func areFew(_ requests: borrowing InboundTable) -> Bool {

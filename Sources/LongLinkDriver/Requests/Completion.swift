@@ -36,18 +36,24 @@ package enum Completion: Sendable {
   package var isHandler: Bool {
     switch self {
     case .handler: true
-    case .observed(let observed): observed.completion.isHandler
+    case .observed(let observed): observed.isHandler
     default: false
     }
   }
 
-  var isStream: Bool { channel != nil }
+  var isStream: Bool {
+    switch self {
+    case .stream: true
+    case .observed(let observed): observed.channel != nil
+    default: false
+    }
+  }
 
   /// This side of the stream, if it is one.
   var channel: BoundChannel? {
     switch self {
     case .stream(let channel): channel
-    case .observed(let observed): observed.completion.channel
+    case .observed(let observed): observed.channel
     default: nil
     }
   }
@@ -68,17 +74,24 @@ package enum Completion: Sendable {
       waiter(outcome)
     case .function(let function), .handler(let function): function(outcome)
     case .stream(let channel): channel.value.ended(outcome)
-    case .observed(let observed):
-      observed.record.end(outcome)
-      observed.completion(outcome)
+    case .observed(let observed): observed.complete(outcome)
     }
   }
 }
 
-/// The completion of a request that is observed.
+/// The completion of a request that is observed, and what is asked of it. A completion that asked
+/// itself would be called for each request, where it is inlined now.
 package final class ObservedCompletion: Sendable {
   let completion: Completion
   let record: ExchangeRecord
+
+  var isHandler: Bool { completion.isHandler }
+  var channel: BoundChannel? { completion.channel }
+
+  func complete(_ outcome: Outcome) {
+    record.end(outcome)
+    completion(outcome)
+  }
 
   fileprivate init(_ completion: Completion, _ record: ExchangeRecord) {
     self.completion = completion
@@ -93,7 +106,7 @@ struct PendingRequest {
   let retry: RetryMode
   let deadline: LinkInstant
   let body: RequestBody
-  /// What few requests have; nil in the usual case.
+  /// What few requests have, streams and those that are observed among them; nil in the usual case.
   let extras: Extras?
   let completion: Completion
 
@@ -160,12 +173,12 @@ struct PendingRequest {
 
   /// This side of its stream, if it carries items; on the loop.
   var channel: ItemChannel? {
-    completion.channel?.value
+    extras == nil ? nil : completion.channel?.value
   }
 
   var priority: UInt32 { extras?.metadata?.priority ?? 0 }
   /// Nil if nobody observes.
-  var record: ExchangeRecord? { completion.record }
+  var record: ExchangeRecord? { extras == nil ? nil : completion.record }
 
   /// How the peer refused the last attempt that it refused, as text; nil if it has refused none.
   var refusal: String? { extras?.refusal }

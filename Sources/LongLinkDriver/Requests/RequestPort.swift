@@ -160,7 +160,7 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   let actor = #isolation
   let place: CallerContext = isHere ? .loop : actor == nil && runsOnPool() ? .pool : .elsewhere
   // This function owns the reference until its end.
-  let exchange = port.record(type, options)
+  let exchange = port.observers == nil ? nil : port.record(type, options)
   let watch =
     unsafe isHere ? port.takeWatch() : Unmanaged.passRetained(RequestWatch(port))
   #if LONGLINK_PORTABLE

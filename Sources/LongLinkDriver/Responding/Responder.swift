@@ -22,7 +22,7 @@ package final class Responder {
   private let handlers: HandlerQueue
   let observers: Observers?
   /// The record of the request that is being handled or ended; nil if nobody observes.
-  private(set) var record: ExchangeRecord?
+  @safe @exclusivity(unchecked) private(set) var record: ExchangeRecord?
   private let orphanPolicy: OrphanPolicy
   /// The handlers that run in tasks and whose requests have not ended.
   private var running = 0
