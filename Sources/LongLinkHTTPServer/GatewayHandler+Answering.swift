@@ -88,7 +88,7 @@ extension GatewayHandler {
   /// the server has not accepted does not keep a place that others need.
   private func closes(behind exchange: Exchange) -> Bool {
     let request = exchange.head
-    return !request.isKeepAlive || request.version != .http1_1
+    return isDraining || !request.isKeepAlive || request.version != .http1_1
       || !request.headers["Upgrade"].isEmpty || !gateway.wasOpened(id, request: exchange.number)
   }
 
@@ -114,6 +114,11 @@ extension GatewayHandler {
   private func stopReading() {
     phase = .closed
     wait(gateway.idleTimeout)
+  }
+
+  /// Closes the connection once the client's system has the last answer, if there was one.
+  func closeBehindAnswer() {
+    if let answerWritten { close(behind: answerWritten) } else { context?.close(promise: nil) }
   }
 
   /// Closes the connection once the client's system has an answer as a whole.

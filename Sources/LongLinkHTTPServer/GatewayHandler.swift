@@ -67,6 +67,8 @@ final class GatewayHandler: ChannelInboundHandler {
   private var headBytes = 0
   /// The end of the last answer: completed when the client's system has it.
   var answerWritten: EventLoopFuture<Void>?
+  /// Whether the gateway shuts down, so that the connection takes no further request.
+  private(set) var isDraining = false
   private var deadline = NIODeadline.distantFuture
   private var timer: Scheduled<Void>?
   private var timerIsFor = NIODeadline.distantFuture
@@ -115,6 +117,19 @@ final class GatewayHandler: ChannelInboundHandler {
   func close() {
     end(because: ETIMEDOUT, "the client was silent for too long")
     context?.close(promise: nil)
+  }
+
+  /// Closes the connection, once the client's system has the answer that is under way.
+  func drain() {
+    isDraining = true
+    switch phase {
+    case .awaitingHead: closeBehindAnswer()
+    case .exchanging(var exchange):
+      exchange.closes = true
+      phase = .exchanging(exchange)
+    case .discarding(let bytes, _): phase = .discarding(bytes: bytes, thenCloses: true)
+    case .refusing, .closed: break
+    }
   }
 
   // MARK: The request
@@ -216,8 +231,7 @@ final class GatewayHandler: ChannelInboundHandler {
     case .discarding(_, thenCloses: false):
       awaitNextRequest()
       answered(number)
-    case .discarding:
-      if let answerWritten { close(behind: answerWritten) } else { context?.close(promise: nil) }
+    case .discarding: closeBehindAnswer()
     case .awaitingHead, .closed: break
     }
   }

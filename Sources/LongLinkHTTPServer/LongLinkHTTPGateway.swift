@@ -159,8 +159,8 @@ final class GatewayThreads: Sendable {
   }
 }
 
-/// Tells the connection's handler that bytes have come, before anyone has parsed them; and lets an
-/// answer that is written reach the client before a shutdown closes the connection.
+/// Tells the connection's handler that bytes have come, before anyone has parsed them, and that the
+/// gateway shuts down.
 private final class ByteWatch: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
@@ -175,13 +175,11 @@ private final class ByteWatch: ChannelInboundHandler {
     context.fireChannelRead(data)
   }
 
+  /// The event ends here. swift-nio's own handlers would close the connection too, and answer the
+  /// half of a head that they find while they close it, which they assert never to do.
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    guard event is ChannelShouldQuiesceEvent, let written = handler.answerWritten else {
-      return context.fireUserInboundEventTriggered(event)
-    }
-    written.assumeIsolated().whenComplete { _ in
-      context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
-    }
+    if event is ChannelShouldQuiesceEvent { return handler.drain() }
+    context.fireUserInboundEventTriggered(event)
   }
 }
 #endif

@@ -57,6 +57,21 @@ extension HTTPTests {
       }
     }
 
+    /// A connection that is closed while half of a head has come has no answer to it.
+    @Test func `a gateway that shuts down drops the half of a next request`() async throws {
+      try await HTTPStage.run { stage in
+        let frames = try await GatewayAttackTests.frames(of: HTTPStage.count)
+        let peer = try await RawPeer.connect(to: stage.port)
+        let head = GatewayAttackTests.head + "Content-Length: \(frames.count)\r\n\r\n"
+        peer.send(Array(head.utf8) + frames + Array("POST /lo".utf8))
+        await peer.hears("done")
+        await stage.gateway.shutDown(within: .seconds(30))
+        await peer.hearsEnd()
+        #expect(peer.heard.value.text.ranges(of: "HTTP/1.1").count == 1)
+        #expect(stage.gateway.counters.requests == 1)
+      }
+    }
+
     @Test func `settings out of range are named`() throws {
       func field(_ body: () throws -> Void) -> String? {
         do {
