@@ -3,15 +3,17 @@
 # Counts the instructions that LongLink runs for a request, by function. Unlike times, these counts
 # repeat even on a busy machine.
 #
-#   Benchmarks/Scripts/instructions.sh client|server [COUNT]    after make bench-build
+#   Benchmarks/Scripts/instructions.sh client|server [COUNT [OPTION...]]    after make bench-build
 #
 # It single-steps the event loop's thread of one of two processes, with 32 requests in flight, for
-# COUNT instructions (400000 by default, about 15 seconds), all on CPU 0. It needs x86-64, a C
+# COUNT instructions (400000 by default, about 15 seconds), all on CPU 0. Options are those of
+# `LongLinkPeer load`, such as `--style callbacks` or `--typed`. It needs x86-64, a C
 # compiler, Python, binutils and the permission to trace (ptrace).
 set -euo pipefail
 cd "$(dirname "$0")"
 side=$1
 count=${2:-400000}
+options=("${@:3}")
 peer=../.build/release/LongLinkPeer
 scratch=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$scratch"' EXIT
@@ -22,7 +24,8 @@ taskset -c 0 "$peer" serve <"$scratch/input" >"$scratch/server" &
 server=$!
 exec 3>"$scratch/input"
 until port=$(grep -oE '[0-9]{4,5}' "$scratch/server"); do kill -0 "$server"; done
-taskset -c 0 "$peer" load --port "$port" --in-flight 32 --seconds 600 >/dev/null &
+taskset -c 0 "$peer" load --port "$port" --in-flight 32 --seconds 600 \
+  "${options[@]}" >/dev/null &
 client=$!
 case $side in
 client) process=$client entry="Requests.answered" ;;

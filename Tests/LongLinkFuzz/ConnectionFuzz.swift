@@ -347,7 +347,7 @@ final class FuzzSide {
     case .request:
       try expect(arrival.payload.count <= settings.maxBody, "a body over the limit")
       read(arrival)
-      running.append((connection.inbound.id(of: arrival), arrival.byteCount))
+      running.append((connection.id(of: arrival), arrival.byteCount))
     case .response:
       asked.removeAll { $0.serial == arrival.serial }
       forgetStream(arrival.serial)

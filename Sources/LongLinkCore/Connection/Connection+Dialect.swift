@@ -105,7 +105,8 @@ extension Connection {
     inbound.run(arrival.serial, holding: refusal == nil ? arrival.byteCount : 0)
     dialect.answering.insert(arrival.serial, arrival.type)
     guard let refusal else { return arrival }
-    respond(inbound.id(of: arrival), code: refusal.code, isRefused: true, [])
+    respond(id(of: arrival), code: refusal.code, isRefused: true, [])
+    tellRefusal(arrival.tag, arrival.serial, refusal)
     return nil
   }
 

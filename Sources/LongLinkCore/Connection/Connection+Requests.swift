@@ -75,6 +75,14 @@ extension Connection {
     return arrival
   }
 
+  /// The identity of the request that is being delivered.
+  package func id(of request: Arrival) -> InboundID {
+    InboundID(serial: request.serial, number: inbound.newest)
+  }
+
+  /// Whether any request of either side carries items.
+  package var hasStreams: Bool { !streams.isEmpty }
+
   /// Defers a request by one turn if there is no room for it while cancelled handlers still run.
   /// Most of them return at once, so that a peer which made room by a cancel is not refused.
   mutating func leavesToHandlers(_ head: FrameHead) -> Bool {
@@ -105,10 +113,14 @@ extension Connection {
     if carriage.isShort { carriage.answered() }
     counters.responsesSent += 1
     counters.refused += 1
-    if settings.reportsRefusals {
-      report(.observed(.refused(type: type, serial: serial, refusal.code)))
-    }
+    tellRefusal(type, serial, refusal)
     updateWaterMarks()
+  }
+
+  /// Tells whoever observes that a request was refused.
+  mutating func tellRefusal(_ type: UInt32, _ serial: UInt32, _ refusal: Refusal) {
+    guard settings.reportsRefusals else { return }
+    report(.observed(.refused(type: type, serial: serial, refusal.code)))
   }
 }
 

@@ -99,11 +99,7 @@ package enum InboundEnding: Equatable, Sendable {
   /// The number of slots in the tables.
   var capacity: Int { rows.capacity + outlivedRows.capacity }
 
-  /// The identity of the request that is being delivered.
-  package func id(of request: Arrival) -> InboundID {
-    InboundID(serial: request.serial, number: newest)
-  }
-
+  @inline(__always)
   func contains(_ serial: UInt32) -> Bool { slot(of: serial) != nil }
 
   func state(of serial: UInt32) -> Row.State? { slot(of: serial).map { rows[slot: $0].state } }
@@ -123,6 +119,7 @@ package enum InboundEnding: Equatable, Sendable {
   }
 
   /// Whether one more would be too many.
+  @inline(__always)
   func isFull(at limit: Int) -> Bool { rows.count + outlivedRows.count >= limit }
 
   // MARK: Beginning
@@ -154,15 +151,16 @@ package enum InboundEnding: Equatable, Sendable {
 
   @inline(__always)
   private mutating func nextNumber() -> UInt32 {
-    repeat {
-      newest &+= 1
-      if newest == 0 { beginAnew() }
-    } while newest == 0 || outlivedRows.contains(newest) || !older.isEmpty && older.contains(newest)
+    newest &+= 1
+    if newest == 0 || !outlivedRows.isEmpty || !older.isEmpty { skipNumbersInUse() }
     return newest
   }
 
-  private mutating func beginAnew() {
-    older = Set(rows.keys.compactMap { rows[$0]?.number })
+  private mutating func skipNumbersInUse() {
+    while newest == 0 || outlivedRows.contains(newest) || older.contains(newest) {
+      if newest == 0 { older = Set(rows.keys.compactMap { rows[$0]?.number }) }
+      newest &+= 1
+    }
   }
 
   /// Gives the response to a request the priority of the request.

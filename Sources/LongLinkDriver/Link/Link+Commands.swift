@@ -90,7 +90,7 @@ extension Link {
 
   /// Whether any request of either side carries items.
   @inline(__always)
-  package var hasStreams: Bool { !core.streams.isEmpty }
+  package var hasStreams: Bool { core.hasStreams }
 
   /// Whether the limit of all windows has room for another stream's first credit.
   func hasWindow(of credit: Int) -> Bool { core.streams.hasRoom(for: credit) }
@@ -109,7 +109,7 @@ extension Link {
   }
 
   /// The identity of the request that is being delivered to the owner.
-  func id(of request: Arrival) -> InboundID { core.inbound.id(of: request) }
+  func id(of request: Arrival) -> InboundID { core.id(of: request) }
 
   /// Keeps what runs the handler of a request. Returns the bytes that the handler holds; nil if the
   /// request has ended.

@@ -118,6 +118,7 @@ package final class ExchangeRecord: @unchecked Sendable {
 
 extension RequestPort {
   /// Begins the record of a request, where it is made; nil if nobody observes.
+  @inline(__always)
   func record(
     _ type: MessageType, isStream: Bool = false, _ options: borrowing RequestOptions
   ) -> ExchangeRecord? {

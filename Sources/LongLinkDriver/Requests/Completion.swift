@@ -64,8 +64,10 @@ package enum Completion: Sendable {
   }
 
   /// The same completion, which ends a record before, if there is one.
+  @inline(__always)
   func recorded(by record: ExchangeRecord?) -> Completion {
-    record.map { .observed(ObservedCompletion(self, $0)) } ?? self
+    guard let record else { return self }
+    return .observed(ObservedCompletion(self, record))
   }
 
   func callAsFunction(_ outcome: Outcome) {

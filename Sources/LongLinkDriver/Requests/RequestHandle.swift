@@ -34,20 +34,23 @@ public struct RequestHandle: Sendable {
     self.init(port, stream.type, stream.body, options, .stream(stream.channel))
   }
 
+  @inline(__always)
   private init(
     _ port: RequestPort, _ type: MessageType, _ body: consuming RequestBody,
-    _ options: borrowing RequestOptions, _ completion: Completion
+    _ options: borrowing RequestOptions, _ completion: consuming Completion
   ) {
     self.port = port
     self.type = type
-    let record = port.record(type, isStream: completion.isStream, options)
-    let completion = completion.recorded(by: record)
+    if port.observers != nil {
+      let record = port.record(type, isStream: completion.isStream, options)
+      completion = completion.recorded(by: record)
+    }
     if port.loop.isCurrent {
       target = .request(port.sink.value.submit(type, body, options, completion))
     } else {
       let watch = RequestWatch(port)
       target = .watch(watch)
-      port.loop.execute { [body, options = copy options] in
+      port.loop.execute { [body, completion, options = copy options] in
         port.submit(type, body, options, completion, watch)
       }
     }

@@ -160,19 +160,18 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   let actor = #isolation
   let place: CallerContext = isHere ? .loop : actor == nil && runsOnPool() ? .pool : .elsewhere
   // This function owns the reference until its end.
-  let exchange = port.observers == nil ? nil : port.record(type, options)
   let watch =
     unsafe isHere ? port.takeWatch() : Unmanaged.passRetained(RequestWatch(port))
   #if LONGLINK_PORTABLE
   let watched = unsafe watch.takeUnretainedValue()
   let outcome = await withTaskCancellationHandler {
-    unsafe await answer(port, type, body, options, place, watch, exchange)
+    unsafe await answer(port, type, body, options, place, watch)
   } onCancel: {
     watched.cancel()
   }
   #else
   let record = unsafe cll_task_watch(watch.toOpaque())
-  let outcome = unsafe await answer(port, type, body, options, place, watch, exchange)
+  let outcome = unsafe await answer(port, type, body, options, place, watch)
   unsafe cll_task_unwatch(record)
   #endif
   if port.loop.isCurrent { unsafe port.keep(watch) } else { unsafe watch.release() }
@@ -193,11 +192,11 @@ private enum CallerContext {
 @inline(__always)
 private func answer(
   _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
-  _ place: CallerContext, _ watch: Unmanaged<RequestWatch>, _ record: ExchangeRecord?
+  _ place: CallerContext, _ watch: Unmanaged<RequestWatch>
 ) async -> Outcome {
   if unsafe watch._withUnsafeGuaranteedRef({ $0.isCancelled }) {
     let outcome = Outcome.failure(LongLinkError(.cancelled, doing: .request(type)))
-    if let record { port.loop.execute { record.end(outcome) } }
+    if let record = port.record(type, options) { port.loop.execute { record.end(outcome) } }
     return outcome
   }
   return await suspend { waiter in
@@ -212,15 +211,15 @@ private func answer(
       waiter.resume(by: port)
       #endif
       unsafe watch._withUnsafeGuaranteedRef { watch in
-        port.submit(
-          type, body, options, Completion.waiter(waiter).recorded(by: record), watch)
+        let completion = Completion.waiter(waiter).recorded(by: port.record(type, options))
+        port.submit(type, body, options, completion, watch)
       }
     } else {
-      let completion: Completion =
-        place == .pool ? .pooledWaiter(waiter) : .distantWaiter(waiter)
+      let waiting: Completion = place == .pool ? .pooledWaiter(waiter) : .distantWaiter(waiter)
+      let completion = waiting.recorded(by: port.record(type, options))
       // The task may have ended before the loop runs this.
       port.loop.execute { [watch = unsafe watch.takeUnretainedValue(), options = copy options] in
-        port.submit(type, body, options, completion.recorded(by: record), watch)
+        port.submit(type, body, options, completion, watch)
       }
     }
   }

@@ -72,31 +72,35 @@ package final class Requests: TimerHandler {
 // MARK: - Beginning
 
 extension Requests {
-  /// Sends a request, or queues it if there is no link or no room; fails it with `failure` if
-  /// that is not nil.
+  /// Fails a request with `failure` if that is not nil; else submits it, and lets the owner do
+  /// what is `next`.
   ///
-  /// A completion handler is not called before this returns, not even if what the owner does `next`
-  /// ends the request.
+  /// A completion handler is not called before this returns, not even if what is next ends the
+  /// request.
   package func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion, defaults: RequestDefaults,
-    failure: ((LongLinkError.Operation) -> LongLinkError)? = nil, next: () -> Void = {}
+    failure: ((LongLinkError.Operation) -> LongLinkError)?, next: () -> Void = {}
   ) -> RequestID {
-    let isHandler = completion.isHandler
-    if isHandler { handlersDeferred += 1 }
-    defer { if isHandler { handlersDeferred -= 1 } }
+    handlersDeferred &+= 1
+    defer { handlersDeferred &-= 1 }
     if let failure {
       return failAtOnce(type, body, copy options, completion, defaults: defaults, failure)
     }
-    let id = begin(type, body, options, completion, defaults)
+    let id = submit(type, body, options, completion, defaults: defaults)
     next()
     return id
   }
 
-  private func begin(
+  /// Sends a request, or queues it if there is no link or no room.
+  ///
+  /// A completion handler is not called before this returns.
+  package func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    _ completion: consuming Completion, _ defaults: RequestDefaults
+    _ completion: consuming Completion, defaults: RequestDefaults
   ) -> RequestID {
+    handlersDeferred &+= 1
+    defer { handlersDeferred &-= 1 }
     let now = loop.now
     let deadline = deadline(of: completion, options, at: now, defaults)
     counters.submitted += 1

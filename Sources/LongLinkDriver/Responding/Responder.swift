@@ -45,9 +45,15 @@ package final class Responder {
 
   /// Handles a request that has arrived.
   package func handle(_ arrival: Arrival, on link: Link) {
-    let outer = observers == nil ? nil : record
-    if let observers { begin(arrival, on: link, observers) }
-    defer { if observers != nil { record = outer } }
+    guard let observers else { return route(arrival, on: link) }
+    let outer = record
+    begin(arrival, on: link, observers)
+    route(arrival, on: link)
+    record = outer
+  }
+
+  /// Passes a request to the handler of its type, or refuses it.
+  private func route(_ arrival: Arrival, on link: Link) {
     let type = arrival.type
     guard let slot = routes.slot(of: type) else {
       refuse(arrival, on: link, .unknownType, "no handler for message type \(arrival.tag)")
@@ -119,6 +125,7 @@ package final class Responder {
     }
   }
 
+  @inline(__always)
   private func run(
     _ handler: @Sendable (InboundRequest) throws -> AnyBody, _ request: InboundRequest,
     on link: Link

@@ -168,11 +168,16 @@ import Testing
   }
 
   @Test func `requests over the concurrency limit are refused with the dialect's code`() throws {
-    let pair = try Self.pair(.small()) { $0.maxInFlight = 1 }
+    let pair = try Self.pair(.small()) {
+      $0.maxInFlight = 1
+      $0.reportsRefusals = true
+    }
     pair.client.request(1, type: 7, [1])
     pair.client.request(2, type: 7, [1])
     pair.exchange()
-    #expect(pair.server.takeEvents() == [.request(1, type: 7, body: [1])])
+    #expect(
+      pair.server.takeEvents()
+        == [.request(1, type: 7, body: [1]), .refused(2, type: 7, code: 429)])
     // 2 on the wire is what the library knows as 429.
     #expect(pair.client.takeEvents() == [.response(2, code: 429, body: [])])
     #expect(pair.server.connection.counters.refused == 1)

@@ -21,6 +21,7 @@ enum Event: Equatable {
   case finished(UInt32)
   case resumeSending
   case damaged(Violation)
+  case refused(UInt32, type: UInt32, code: UInt32)
   case leaving(GoAway)
   case abandon(CloseReason)
   case shutDownWriting
@@ -256,7 +257,8 @@ final class Side {
     case .stream(.stuck, let serial): hearStuck(serial)
     case .stream(.overLimit, let serial): hearOverLimit(serial)
     case .observed(.damaged(let violation)): events.append(.damaged(violation))
-    case .observed(.refused): break  // The response itself is an event of the other side.
+    case .observed(.refused(let type, let serial, let code)):
+      events.append(.refused(serial, type: type, code: code.rawValue))
     case .life(.peerLeaving(let goaway)): events.append(.leaving(goaway))
     case .life(.abandon(let reason)):
       outlived += running.values
@@ -289,17 +291,15 @@ extension Side {
         .response(
           arrival.serial, code: arrival.code.rawValue, refused: arrival.isRefused,
           metadata: metadata(arrival), body: body(arrival)))
-    case .item:
-      deliverItem(arrival)
-    case .end:
-      events.append(.end(arrival.serial))
+    case .item: deliverItem(arrival)
+    case .end: events.append(.end(arrival.serial))
     default:
       events.append(.push(type: arrival.tag, metadata: metadata(arrival), body: body(arrival)))
     }
   }
 
   private func deliverRequest(_ arrival: Arrival) {
-    running[arrival.serial] = connection.inbound.id(of: arrival)
+    running[arrival.serial] = connection.id(of: arrival)
     let (metadata, body) = (metadata(arrival), body(arrival))
     events.append(.request(arrival.serial, type: arrival.tag, metadata: metadata, body: body))
     if echoes { respond(arrival.serial, body) }

@@ -178,7 +178,7 @@ final class VectorRunner {
     case .abandon(.securityFailed(.securePeer)): seen.append(ending("securePeer"))
     case .abandon(.notAccepted): seen.append(ending("refused"))
     case .abandon(let reason): problems.append("unexpected end: \(reason)")
-    case .ponged, .heartbeatAnswered, .began, .finished, .resumeSending, .damaged,
+    case .ponged, .heartbeatAnswered, .began, .finished, .resumeSending, .damaged, .refused,
       .shutDownWriting, .close, .itemSent, .overLimit:
       break
     }
