@@ -83,6 +83,15 @@ import Testing
     #expect(side.connection.counters.stalledMessages == 1)
   }
 
+  @Test func `refusals that end the connection leave no timer`() {
+    let side = opened(.server) { $0.maxUnread = 10 }
+    side.receive(Self.piece(.request, 50), Self.piece(.request, 51), Self.piece(.request, 52))
+    side.isStalled = true
+    Self.pass(side, to: 75_000)
+    #expect(side.takeEvents().last == .close(.unreadOutput))
+    #expect(side.connection.deadline == .distantFuture)
+  }
+
   @Test func `an idle connection is not woken for messages`() {
     let side = opened(.server)
     side.receive(Self.piece(.request, 50))

@@ -94,6 +94,27 @@ import Testing
     }
   }
 
+  @Test func `closing does not wait for output of a connection that has ended`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await SimulatedServer.start(on: stage.serverLoop)
+      let client = try stage.client(to: [server.endpoint])
+      try await client.connect()
+      server.stopReading()
+      let options = RequestOptions(timeout: .seconds(1_000))
+      let task = client.submit(.echo, [UInt8](repeating: 1, count: 10_000_000), options: options)
+      try await simulation.sleep(for: .seconds(1))
+      let began = simulation.now
+      let closing = stage.spawn { await client.close(within: .seconds(60)) }
+      try await simulation.sleep(for: .milliseconds(10))
+      server.resetConnections()
+      try await closing.value
+      #expect(began.duration(to: simulation.now) < .seconds(1))
+      _ = try await failure { try await task.value }
+      #expect(await client.counters().connects == 1)
+      await server.stop()
+    }
+  }
+
   @Test func `a second close without a bound cuts the first short`() async throws {
     try await Stage.simulate { stage, simulation in
       let client = try stage.client(of: try await stage.serve())

@@ -114,6 +114,22 @@ import Testing
     }
   }
 
+  @Test func `a final refusal is told in place of what failed between`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(configure: {
+        $0.authenticate = { try AuthenticationTests.byKey($0) }
+      })
+      let key = Key("wrong")
+      let client = try stage.client(to: server.endpoints + [.host("10.0.0.1", port: 9)]) {
+        $0.credential = { key.get() }
+        $0.sendsCredentialUnencrypted = true
+      }
+      let error = try await failure { try await client.request(.echo, [1]) }
+      #expect(error.code == .notAccepted && error.response == .unauthenticated, "\(error)")
+      #expect(await server.counters().authentications.refused == 2)
+    }
+  }
+
   @Test func `another one after a refusal is tried`() async throws {
     try await Stage.simulate { stage, _ in
       let server = try await stage.serve(configure: {

@@ -20,6 +20,15 @@ import Testing
     #expect(station.budget.held == 0)
   }
 
+  @Test func `a link that the peer has ended keeps no output`() {
+    let station = Station()
+    station.push(200_000)
+    #expect(station.outputCapacity > 200_000)
+    station.stream.hasEnded = true
+    station.turn { station.stream.offer([]) }
+    #expect(!station.link.isAlive && station.outputCapacity == 0)
+  }
+
   @Test func `an evicted connection keeps no input while its peer is told`() {
     let station = Station()
     station.bringUnfinished()

@@ -107,6 +107,27 @@ import Testing
     }
   }
 
+  @Test func `a handler that makes its failed request again at once does not keep the loop`()
+    async throws
+  {
+    try await Self.run { _, server, client, _ in
+      for _ in 0..<2 { _ = try await failure { try await client.request(.echo, [1]) } }
+      let failures = Tally<Int>()
+      @Sendable func again() {
+        client.request(.echo, [1], on: .connectionLoop) { _ in
+          failures.add(0)
+          if failures.count < 10_000 { again() }
+        }
+      }
+      again()
+      // The loop comes to other work in between.
+      _ = await client.counters()
+      #expect(failures.count < 100)
+      await failures.reached(10_000)
+      #expect(await Self.refused(server) == 2)
+    }
+  }
+
   @Test func `an acceptance between two refusals keeps the client going`() async throws {
     try await Self.run { _, server, client, key in
       for _ in 0..<3 {

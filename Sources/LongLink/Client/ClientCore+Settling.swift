@@ -38,6 +38,8 @@ extension ClientCore: TimerHandler {
     publishState()
     arm()
     completeSuspension()
+    // What a link had not written ends with the link.
+    finishClosingIfDone()
     completeClosing()
   }
 

@@ -346,7 +346,10 @@ extension ClientConnection {
       let isRefusal = code.deniesAccess
       core.tell(.long(.turnedAway(link.id, isRefusal: isRefusal, hints)), naming: named)
       link.close(.goneAway(code))
-      if isRefusal { core.connector.refused(code) }
+      guard isRefusal else { return }
+      // The link tells how it ended after this; those that wait are told now.
+      core.lastFailure = failure(of: .goneAway(code))
+      core.connector.refused(code)
     }
   }
 

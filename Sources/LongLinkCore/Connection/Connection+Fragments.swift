@@ -136,6 +136,8 @@ extension Connection {
       }
       refuse(head.serial, tag: head.tag, .stalled)
     }
+    // Refusals that the peer does not read may have ended the connection.
+    guard isLive else { return }
     // The scan covers all messages, so it must not be frequent.
     timers[.message] = next == .distantFuture ? next : max(next, now + settings.messageTimeout / 8)
   }

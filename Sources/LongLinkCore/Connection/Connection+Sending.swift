@@ -34,11 +34,11 @@ extension Connection {
   ) throws(BodyError) -> OutputPosition {
     precondition(isOpen && owns(serial))
     self.now = max(self.now, now)
-    carriage.sends(serial)
     probeBeforeData()
     let head = FrameHead(
       message: .request, tag: type.rawValue, serial: serial, metadata, count: count)
     let place = try outbox.append(head, metadata: metadata, priority: priority, body)
+    carriage.sends(serial)
     framing.asked(serial, type)
     if let stream {
       streams.open(serial, stream, credit: agreement.streamCredit, priority: priority)

@@ -354,7 +354,7 @@ extension WayMachine {
     abandonOpening()
     boundAt = .distantFuture
     usesShortLinks = !settings.hasLongLink
-    expiresAt = now + max(0, lingering)
+    expiresAt = links.isEmpty ? .distantFuture : now + max(0, lingering)
     expire(at: now)
   }
 

@@ -92,6 +92,8 @@ extension Link: TransportHandler {
       if gate.borrowsQueue {
         gate.setBorrowsQueue(false)
         loop.takeBackReadQueue(from: &core.inbox.input)
+        // Not before: the input was the loop's.
+        if !core.isLive { releaseMemory() }
       } else {
         releaseInput()
       }

@@ -115,8 +115,8 @@ struct ItemWriting {
     }
     let wasNext = writer == nil && waiting.first?.id == id
     if let write = waiting.remove(where: { $0.id == id }) { cancelled = write.waiter }
-    // The next one's time begins now.
-    if wasNext || !isAwaited && onLate == nil { deadline = .distantFuture }
+    // The next one's time begins now. A handler that has returned waits for the items, too.
+    if wasNext && !waiting.isEmpty || !isAwaited && onLate == nil { deadline = .distantFuture }
     return cancelled
   }
 

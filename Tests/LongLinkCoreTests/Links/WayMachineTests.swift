@@ -196,6 +196,13 @@ import Testing
     #expect(machine.take().count == 5)
   }
 
+  @Test func `a suspension without short links has no timer`() {
+    var machine = machine()
+    machine.start(at: .ms(0))
+    machine.suspend(lingering: 1_000_000_000, at: .ms(10))
+    #expect(machine.take().isEmpty && machine.deadline == .distantFuture)
+  }
+
   /// Random facts in any order: never more than the limit, and a deadline only where one is due.
   @Test(arguments: 0..<200 as Range<UInt64>)
   func `no order of facts breaks its bounds`(_ seed: UInt64) {

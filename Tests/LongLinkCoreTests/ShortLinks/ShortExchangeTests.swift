@@ -26,6 +26,17 @@ import Testing
     #expect(client.takeEvents() == [.shutDownWriting])
   }
 
+  @Test func `a body that fails while it is encoded leaves the link to another request`() {
+    let client = Side(ConnectionSettings(.client) { $0.isShort = true })
+    #expect(throws: BodyError.self) {
+      try client.connection.request(
+        50, type: 1, metadata: nil, count: 1, at: client.now
+      ) { (_) throws(BodyError) in throw BodyError(.malformed) }
+    }
+    client.request(51, [1])
+    #expect(client.takeFrames().map(\.serial).last == 51)
+  }
+
   @Test(arguments: Cutting.allCases)
   func `an exchange ends on both sides in good order`(_ cutting: Cutting) {
     let pair = pair(cutting: cutting)

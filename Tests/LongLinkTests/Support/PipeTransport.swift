@@ -19,6 +19,8 @@ final class PipeTransport: Transport {
   private var token: UInt64 = 0
   private var inbox: [UInt8] = []
   private(set) var interest = Readiness.none
+  /// Whether the other end writes no more.
+  var hasEnded = false
 
   static func pair() -> (PipeTransport, PipeTransport) {
     let (one, other) = (PipeTransport(), PipeTransport())
@@ -72,7 +74,7 @@ final class PipeTransport: Transport {
   func finishConnecting() throws(SocketError) -> Bool { true }
 
   func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome {
-    guard !inbox.isEmpty else { return .wouldBlock }
+    guard !inbox.isEmpty else { return hasEnded ? .end : .wouldBlock }
     let count = min(buffer.freeCapacity, inbox.count)
     for byte in inbox.prefix(count) { buffer.append(byte) }
     inbox.removeFirst(count)
