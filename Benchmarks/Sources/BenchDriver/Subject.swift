@@ -64,6 +64,10 @@ package struct Subject: Sendable {
     Subject("longlink async handler", peer("LongLinkPeer", server: ["--asynchronous"])) { work, _ in
       work.body == 64 && work.direction == nil
     },
+    // What most services write.
+    Subject(
+      "longlink typed async", peer("LongLinkPeer", server: ["--asynchronous"], client: ["--typed"])
+    ) { work, _ in work.shape == .many && work.body == 64 },
     Subject("longlink TLS", peer("LongLinkPeer", server: ["--tls"], client: ["--tls"])) { work, _ in
       work.body == 64 && work.direction == nil
     },

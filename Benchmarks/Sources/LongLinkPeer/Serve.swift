@@ -37,15 +37,19 @@ struct Serve: AsyncParsableCommand {
         requests.oneMoreOnOneThread()
         return request.body
       }
+      server.route(quotes) { quote, _ async in
+        requests.oneMoreOnOneThread()
+        return quote
+      }
     } else {
       server.route(1) { request in
         requests.oneMoreOnOneThread()
         return request.body
       }
-    }
-    server.route(quotes) { quote, _ in
-      requests.oneMoreOnOneThread()
-      return quote
+      server.route(quotes) { quote, _ in
+        requests.oneMoreOnOneThread()
+        return quote
+      }
     }
     StreamTypes.route(on: server, counting: requests)
     server.route(Idle.tellAll) { [unowned server] _ in
