@@ -49,6 +49,7 @@ let package = Package(
     .library(
       name: "LongLinkUploadMessages", targets: ["LongLinkDigest", "LongLinkUploadMessages"]),
     .library(name: "LongLinkCertificates", targets: ["LongLinkCertificates"]),
+    .library(name: "LongLinkScenarios", targets: ["LongLinkScenarios"]),
     .library(name: "LongLinkTestNeeds", targets: ["LongLinkTestNeeds"]),
     .executable(name: "protoc-gen-longlink", targets: ["protoc-gen-longlink"]),
     .plugin(name: "GenerateLongLink", targets: ["GenerateLongLink"]),
@@ -304,6 +305,17 @@ let package = Package(
       ],
       swiftSettings: swiftSettings
     ),
+    // Random worlds that show whether the promises are kept.
+    .target(
+      name: "LongLinkScenarios",
+      dependencies: [
+        "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTesting",
+        "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      exclude: ["Scenarios.md"],
+      swiftSettings: swiftSettings
+    ),
     // What tests ask of the machine, and the messages that they send, as does the command.
     .target(
       name: "LongLinkTestNeeds",
@@ -390,8 +402,8 @@ let package = Package(
     .testTarget(
       name: "LongLinkSimulationTests",
       dependencies: [
-        "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTesting",
-        "LongLinkTransport",
+        "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkScenarios", "LongLinkServer",
+        "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
@@ -420,8 +432,8 @@ let package = Package(
       name: "LongLinkTLSTests",
       dependencies: [
         "CLongLinkPOSIX", "COpenSSL", "LongLink", "LongLinkCertificates", "LongLinkDriver",
-        "LongLinkCore", "LongLinkServer", "LongLinkTLS", "LongLinkTestNeeds", "LongLinkTesting",
-        "LongLinkTransport",
+        "LongLinkCore", "LongLinkScenarios", "LongLinkServer", "LongLinkTLS", "LongLinkTestNeeds",
+        "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       exclude: ["Peers"],

@@ -72,6 +72,7 @@ let package = Package(
           name: "LongLinkHTTPServer", package: "longlink", condition: .when(traits: ["HTTP"])),
         .product(
           name: "LongLinkReaders", package: "longlink", condition: .when(traits: ["HTTP"])),
+        .product(name: "LongLinkScenarios", package: "longlink"),
         .product(name: "LongLinkServer", package: "longlink"),
         .product(name: "LongLinkTLS", package: "longlink"),
         .product(name: "LongLinkTesting", package: "longlink"),
@@ -108,6 +109,7 @@ let package = Package(
         .product(name: "LongLinkDemoMessages", package: "longlink"),
         .product(name: "LongLinkDialects", package: "longlink"),
         .product(name: "LongLinkProtobufC", package: "longlink"),
+        .product(name: "LongLinkScenarios", package: "longlink"),
         .product(name: "LongLinkServer", package: "longlink"),
         .product(name: "LongLinkTestNeeds", package: "longlink"),
         .product(name: "LongLinkTesting", package: "longlink"),

@@ -5,6 +5,7 @@ import LongLinkCore
 import LongLinkTransport
 import Testing
 
+@testable import LongLinkScenarios
 @testable import LongLinkTesting
 
 /// The bounds within which dead peers have to be found, and live ones kept.

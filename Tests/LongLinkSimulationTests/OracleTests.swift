@@ -5,6 +5,7 @@ import LongLinkServer
 import Logging
 import Testing
 
+@testable import LongLinkScenarios
 @testable import LongLinkTesting
 
 /// Each oracle finds what it watches for.

@@ -2,6 +2,7 @@
 
 import Testing
 
+@testable import LongLinkScenarios
 @testable import LongLinkTesting
 
 /// Worlds drawn from seeds, in which every promise has to hold.

@@ -4,6 +4,7 @@ import LongLink
 import LongLinkServer
 import Testing
 
+@testable import LongLinkScenarios
 @testable import LongLinkTesting
 
 /// The oracles of streams find what they watch for, and nothing else.

@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 
+@testable import LongLinkScenarios
 @testable import LongLinkTesting
 
 #if canImport(FoundationXML)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLinkCertificates
+import LongLinkScenarios
 import LongLinkTLS
 import LongLinkTesting
 import Testing

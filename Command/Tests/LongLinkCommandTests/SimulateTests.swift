@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import LongLinkTesting
+import LongLinkScenarios
 import Testing
 
 @testable import LongLinkCommand

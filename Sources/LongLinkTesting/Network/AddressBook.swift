@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
-internal import LongLinkTransport
+package import LongLinkTransport
 
 #if canImport(Darwin)
 internal import Darwin
@@ -165,7 +165,7 @@ struct Errno: Error {
 }
 
 extension SocketAddress {
-  func withPort(_ port: UInt16) -> SocketAddress {
+  package func withPort(_ port: UInt16) -> SocketAddress {
     switch storage {
     case .ipv4(let host, _): SocketAddress(.ipv4(host, port: port))
     case .ipv6(let upper, let lower, _, let scope):

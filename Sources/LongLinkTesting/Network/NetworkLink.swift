@@ -4,20 +4,20 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 /// One end of a link: the connecting or the listening side.
-enum Side: UInt8, CustomStringConvertible {
+package enum Side: UInt8, CustomStringConvertible {
   case initiator
   case acceptor
 
-  var other: Side { self == .initiator ? .acceptor : .initiator }
-  var description: String { self == .initiator ? "client" : "server" }
+  package var other: Side { self == .initiator ? .acceptor : .initiator }
+  package var description: String { self == .initiator ? "client" : "server" }
 }
 
 /// Identifies one end of one link.
-struct EndName: Hashable {
-  let link: Int
-  let side: Side
+package struct EndName: Hashable {
+  package let link: Int
+  package let side: Side
 
-  var other: EndName { EndName(link: link, side: side.other) }
+  package var other: EndName { EndName(link: link, side: side.other) }
 }
 
 /// One connection of the simulated network. It is only used under the lock of `SharedNetwork`.

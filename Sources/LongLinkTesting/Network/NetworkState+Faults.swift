@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
-internal import LongLinkTransport
+package import LongLinkTransport
 
 #if canImport(Darwin)
 internal import Darwin
@@ -23,7 +23,7 @@ extension NetworkState {
   }
 
   /// Breaks the links to these addresses that only the client still holds, as keep-alive would.
-  mutating func loseForgotten(to addresses: [SocketAddress]) {
+  package mutating func loseForgotten(to addresses: [SocketAddress]) {
     let forgotten = links.filter { _, link in
       addresses.contains(link.destination) && link.acceptor?.isBroken == true
     }

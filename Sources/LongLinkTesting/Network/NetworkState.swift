@@ -7,7 +7,7 @@ internal import LongLinkTransport
 ///
 /// It is a value behind one lock. It never calls outside code under the lock, and never depends on
 /// the iteration order of a hashed collection.
-struct NetworkState {
+package struct NetworkState {
   /// A scheduled event.
   enum Event {
     /// An attempt to connect reaches its destination.
@@ -40,7 +40,7 @@ struct NetworkState {
   var generator: SeededGenerator
   var trace: Trace
   /// Whether the trace has hashes of what is written. Encrypted bytes differ from run to run.
-  var hashesBytes = true
+  package var hashesBytes = true
   /// Called with each entry and its bytes, under the lock, so that it must not use the world.
   var observer: (@Sendable (Trace.Entry, [UInt8]) -> Void)?
 

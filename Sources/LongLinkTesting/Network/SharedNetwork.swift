@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkCore
+package import LongLinkCore
 internal import LongLinkTransport
 internal import Synchronization
 
@@ -8,7 +8,7 @@ internal import Synchronization
 ///
 /// While a simulation runs, only its thread advances the world. The lock lets any thread inspect
 /// the world and prepare faults.
-final class SharedNetwork: Sendable {
+package final class SharedNetwork: Sendable {
   private let networkState: Mutex<NetworkState>
   private let time = Atomic<Int64>(0)
   let watch = EscapeWatch()
@@ -20,11 +20,11 @@ final class SharedNetwork: Sendable {
     networkState = Mutex(NetworkState(generator: generator, traceCapacity: traceCapacity))
   }
 
-  var now: LinkInstant {
+  package var now: LinkInstant {
     LinkInstant(nanoseconds: time.load(ordering: .acquiring))
   }
 
-  func callAsFunction<R, E: Error>(
+  package func callAsFunction<R, E: Error>(
     _ body: (inout NetworkState) throws(E) -> sending R
   ) throws(E) -> sending R {
     try networkState.withLock(body)

@@ -9,7 +9,7 @@ internal import Synchronization
 /// ``Simulation/eventLoop(named:on:)`` puts each loop on a machine, by default on a new one. Any
 /// thread may use a machine. Changes take effect at the current virtual time.
 public struct SimulatedMachine: Sendable {
-  let index: Int
+  package let index: Int
   let networkState: SharedNetwork
   /// The name of the machine, or of the loop for which it was made.
   public let name: String

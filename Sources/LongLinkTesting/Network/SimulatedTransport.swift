@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
-internal import LongLinkTransport
+package import LongLinkTransport
 
 #if canImport(Darwin)
 internal import Darwin
@@ -142,5 +142,14 @@ final class SimulatedTransport: Transport {
 
   private func requireOpen() {
     precondition(isOpen, "a closed stream was used")
+  }
+}
+
+extension SharedNetwork {
+  /// The end of a link that a stream is, with its machine and network; nil outside of simulations.
+  package static func end(
+    of stream: any Transport
+  ) -> (name: EndName, machine: Int, network: SharedNetwork)? {
+    (stream as? SimulatedTransport).map { ($0.name, $0.machine, $0.networkState) }
   }
 }

@@ -30,7 +30,7 @@ public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
 
   /// Returns a separate generator for one purpose, so that draws for different purposes do not
   /// affect each other.
-  func forked(for purpose: UInt64) -> SeededGenerator {
+  package func forked(for purpose: UInt64) -> SeededGenerator {
     var mixer = state.0 ^ purpose
     return SeededGenerator(seed: Self.splitMix(&mixer))
   }

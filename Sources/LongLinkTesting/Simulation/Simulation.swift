@@ -67,7 +67,7 @@ public final class Simulation: Sendable {
   /// The network between the loops, with its conditions and faults.
   public let network: SimulatedNetwork
 
-  let networkState: SharedNetwork
+  package let networkState: SharedNetwork
   let runState = Atomic(false)
   let loopsMade: Mutex<[EventLoop]>
   private let generator: Mutex<SeededGenerator>
@@ -240,7 +240,7 @@ extension Simulation {
   /// Sets a callback for each event, which also gets the bytes that were written or arrived.
   ///
   /// It is called under the world's lock, so that it must not use the simulation.
-  func observe(_ observer: @escaping @Sendable (Trace.Entry, [UInt8]) -> Void) {
+  package func observe(_ observer: @escaping @Sendable (Trace.Entry, [UInt8]) -> Void) {
     networkState { $0.observer = observer }
   }
 }

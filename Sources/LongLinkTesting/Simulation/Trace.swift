@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkCore
-internal import LongLinkTransport
+package import LongLinkCore
+package import LongLinkTransport
 
 /// The events of a simulated world: the last ones in readable form, and a hash of all.
-struct Trace {
-  enum Kind: UInt8 {
+package struct Trace {
+  package enum Kind: UInt8 {
     case timeMoved
     case loopMade
     case listening
@@ -44,18 +44,18 @@ struct Trace {
 
   /// `link` is 0 for events without a link. The meaning of `value` and `digest` depends on the
   /// kind. `machine` is where the event happens, if anywhere.
-  struct Entry {
-    var time: LinkInstant
-    var kind: Kind
-    var link = 0
-    var side = Side.initiator
-    var value: UInt64 = 0
+  package struct Entry {
+    package var time: LinkInstant
+    package var kind: Kind
+    package var link = 0
+    package var side = Side.initiator
+    package var value: UInt64 = 0
     var digest: UInt32 = 0
-    var address: SocketAddress?
-    var machine: Int?
+    package var address: SocketAddress?
+    package var machine: Int?
     /// Whether a stream took fewer bytes than it was given, or has no room left. The next writes
     /// depend on it, so the hash can leave it out.
-    var isFull = false
+    package var isFull = false
   }
 
   /// FNV-1a, 64 bits, of all entries since the beginning
@@ -108,6 +108,14 @@ struct Trace {
 }
 
 extension Trace.Entry {
+  /// What happens at one end of a link.
+  package init(_ kind: Trace.Kind, at end: EndName, of machine: Int, _ time: LinkInstant) {
+    self.init(time: time, kind: kind, link: end.link, side: end.side, machine: machine)
+  }
+
+  /// The end of a link where it happens.
+  package var end: EndName { EndName(link: link, side: side) }
+
   /// The time, link and text of the event.
   func line(machines: [String]) -> String {
     let place = link == 0 ? "" : "link \(link) \(side): "
@@ -115,7 +123,7 @@ extension Trace.Entry {
   }
 
   /// A readable description of the event.
-  func text(machine: String) -> String {
+  package func text(machine: String) -> String {
     let subject = address.map { " \($0)" } ?? ""
     return
       switch kind
@@ -140,7 +148,7 @@ extension Trace.Entry {
     case .restored: "its packets arrive again"
     case .corrupted: "bit \(digest) of byte \(value) is flipped"
     case .timedOut: "times out, because nothing is acknowledged"
-    case .lookedUp: "a name is looked up, \(Int(value).of("address", plural: "addresses"))"
+    case .lookedUp: "a name is looked up, \(value) address\(value == 1 ? "" : "es")"
     case .resetInjected: "a reset is sent in its name"
     case .clogged: "its writes take nothing from now on"
     case .unclogged: "its writes succeed again"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkCore
+package import LongLinkCore
 
 /// Splits a stream of bytes into frames, without checking rules.
-struct FrameReader {
+package struct FrameReader {
   /// A frame, and whether its checksum was correct.
-  struct Reading {
-    let frame: WireFrame
-    let isIntact: Bool
+  package struct Reading {
+    package let frame: WireFrame
+    package let isIntact: Bool
   }
 
   /// The next item of a stream.
@@ -24,14 +24,14 @@ struct FrameReader {
   private var decoder: (any DialectDecoding)?
   private var isOver = false
 
-  init(_ dialect: (any DialectFraming)? = nil) {
+  package init(_ dialect: (any DialectFraming)? = nil) {
     decoder = dialect?.makeDecoder()
   }
 
   /// The number of bytes of an incomplete frame.
   var unfinished: Int { pending.count - start }
 
-  mutating func append(_ bytes: [UInt8]) {
+  package mutating func append(_ bytes: [UInt8]) {
     if start > 0 {
       pending.removeFirst(start)
       start = 0
@@ -75,7 +75,7 @@ struct FrameReader {
   }
 
   /// Takes the next complete frame of the native protocol.
-  mutating func nextNative() -> Reading? {
+  package mutating func nextNative() -> Reading? {
     guard unfinished >= WireFrame.headerLength else { return nil }
     let word = pending.word(at: start)
     let length = Int(pending.word(at: start + 8))

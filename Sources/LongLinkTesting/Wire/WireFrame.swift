@@ -104,7 +104,7 @@ extension WireFrame.Kind: CustomStringConvertible {
 
 extension WireFrame {
   /// The length of the header in bytes.
-  static let headerLength = 16
+  package static let headerLength = 16
 
   /// The frame's bytes, header first, with a correct checksum.
   public var bytes: [UInt8] {
@@ -154,12 +154,12 @@ extension WireFrame {
 
 extension [UInt8] {
   /// Appends four bytes in network order.
-  mutating func appendWord(_ word: UInt32) {
+  package mutating func appendWord(_ word: UInt32) {
     for shift in [24, 16, 8, 0] as [UInt32] { append(UInt8(truncatingIfNeeded: word >> shift)) }
   }
 
   /// The four bytes at an index, in network order.
-  func word(at index: Int) -> UInt32 {
+  package func word(at index: Int) -> UInt32 {
     self[index..<index + 4].reduce(0) { $0 << 8 | UInt32($1) }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLinkCommandSupport
-import LongLinkTesting
+import LongLinkScenarios
 
 extension [FaultKind: Int] {
   private var words: [String] {

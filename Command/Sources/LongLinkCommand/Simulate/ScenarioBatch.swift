@@ -2,7 +2,7 @@
 
 import Foundation
 import LongLinkCommandSupport
-import LongLinkTesting
+import LongLinkScenarios
 import Synchronization
 
 /// Runs many scenarios, several at once on separate threads, up to the first broken promise.

@@ -3,7 +3,7 @@
 import Foundation
 import LongLinkCertificates
 import LongLinkTLS
-import LongLinkTesting
+import LongLinkScenarios
 
 extension ScenarioSecurity {
   /// TLS with certificates made for this run. Their keys are of Ed25519, so that seeds replay.

@@ -2,7 +2,7 @@
 
 import ArgumentParser
 import LongLinkCommandSupport
-import LongLinkTesting
+import LongLinkScenarios
 
 /// `longlink simulate`.
 struct SimulateCommand: AsyncParsableCommand {

@@ -3,7 +3,8 @@
 import ArgumentParser
 import Foundation
 import LongLinkCommandSupport
-import LongLinkTesting
+import LongLinkCore
+import LongLinkScenarios
 
 /// `longlink simulate replay`.
 struct SimulateReplayCommand: AsyncParsableCommand {

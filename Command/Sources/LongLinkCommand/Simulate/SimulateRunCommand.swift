@@ -3,7 +3,7 @@
 import ArgumentParser
 import Foundation
 import LongLinkCommandSupport
-import LongLinkTesting
+import LongLinkScenarios
 
 /// `longlink simulate run`.
 struct SimulateRunCommand: AsyncParsableCommand {

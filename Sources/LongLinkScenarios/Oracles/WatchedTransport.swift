@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
+internal import LongLinkTesting
 @_spi(Loop) internal import LongLinkTransport
 
 /// What an oracle hears of the plain bytes of a secured stream: those that were written, or the
@@ -25,9 +26,7 @@ final class WatchedTransport: Transport {
   typealias Report = @Sendable (PlainBytes) -> Void
 
   private let secured: any Transport
-  private let name: EndName
-  private let machine: Int
-  private let networkState: SharedNetwork
+  private let end: (name: EndName, machine: Int, network: SharedNetwork)
   private let report: Report
 
   /// Watches a stream that secures `stream`, if that is in a simulation.
@@ -35,22 +34,23 @@ final class WatchedTransport: Transport {
     _ stream: any Transport, _ report: @escaping Report,
     _ secure: (any Transport) -> any Transport
   ) -> any Transport {
-    guard let end = stream as? SimulatedTransport else { return secure(stream) }
+    guard let end = SharedNetwork.end(of: stream) else { return secure(stream) }
     let watched = WatchedTransport(secure(stream), end, report)
     watched.tell(.secured)
     return watched
   }
 
-  private init(_ secured: any Transport, _ end: SimulatedTransport, _ report: @escaping Report) {
+  private init(
+    _ secured: any Transport, _ end: (name: EndName, machine: Int, network: SharedNetwork),
+    _ report: @escaping Report
+  ) {
     self.secured = secured
+    self.end = end
     self.report = report
-    name = end.name
-    machine = end.machine
-    networkState = end.networkState
   }
 
   private func tell(_ event: PlainBytes.Event) {
-    report(PlainBytes(name: name, machine: machine, time: networkState.now, event: event))
+    report(PlainBytes(name: end.name, machine: end.machine, time: end.network.now, event: event))
   }
 
   // MARK: Bytes

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkTesting
+
 extension ScenarioPlan {
   /// When a server's certificates are replaced, and whether its connections are asked to move.
   struct Replacement: Hashable, Sendable {

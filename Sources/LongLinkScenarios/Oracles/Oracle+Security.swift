@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
+internal import LongLinkTesting
 package import LongLinkTransport
 internal import Synchronization
 
@@ -42,9 +43,7 @@ extension Oracle.State {
 
   /// Takes the plain bytes of a secured stream. What one side reads has reached it.
   fileprivate mutating func observed(_ plain: PlainBytes) {
-    var entry = Trace.Entry(
-      time: plain.time, kind: .written, link: plain.name.link, side: plain.name.side,
-      machine: plain.machine)
+    var entry = Trace.Entry(.written, at: plain.name, of: plain.machine, plain.time)
     var bytes: [UInt8] = []
     switch plain.event {
     case .secured:

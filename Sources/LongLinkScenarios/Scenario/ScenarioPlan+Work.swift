@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkDriver
+internal import LongLinkTesting
 
 extension ScenarioPlan {
   /// The fewest requests of a scenario: 200 of clients, and those of servers.

@@ -2,6 +2,7 @@
 
 internal import LongLinkDriver
 internal import LongLinkCore
+internal import LongLinkTesting
 internal import LongLinkTransport
 
 /// Watches the ends of links in a simulated world: when each received bytes, and whether its owner
@@ -98,7 +99,7 @@ struct LinkWatch {
   }
 
   mutating func observed(_ entry: Trace.Entry, _ bytes: [UInt8]) {
-    let name = EndName(link: entry.link, side: entry.side)
+    let name = entry.end
     switch entry.kind {
     case .connecting:
       guard let machine = entry.machine else { return }

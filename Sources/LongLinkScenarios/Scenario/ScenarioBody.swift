@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkTesting
+
 /// The body of a scenario's messages: the key of a request, and instructions for the handler.
 ///
 /// ```

@@ -3,6 +3,7 @@
 internal import LongLink
 internal import LongLinkDriver
 internal import LongLinkCore
+internal import LongLinkTesting
 internal import LongLinkTransport
 
 extension Oracle.State {

@@ -14,7 +14,7 @@ extension Duration {
 
 extension Int {
   /// The number with a noun, which is plural unless the number is 1.
-  func of(_ noun: String, plural: String? = nil) -> String {
-    "\(self) \(self == 1 ? noun : plural ?? noun + "s")"
+  func of(_ noun: String) -> String {
+    "\(self) \(noun)\(self == 1 ? "" : "s")"
   }
 }

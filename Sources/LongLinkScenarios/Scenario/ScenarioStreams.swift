@@ -4,6 +4,7 @@ internal import LongLink
 internal import LongLinkDriver
 internal import LongLinkCore
 internal import LongLinkServer
+internal import LongLinkTesting
 internal import LongLinkTransport
 internal import Synchronization
 

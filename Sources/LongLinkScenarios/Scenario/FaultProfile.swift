@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkTesting
+
 /// The kinds of faults that a scenario draws, and their number.
 ///
 /// ```swift

@@ -2,6 +2,7 @@
 
 internal import LongLinkDriver
 internal import LongLinkCore
+internal import LongLinkTesting
 internal import LongLinkTransport
 
 /// Everything that a seed decides beforehand: processes, requests, pushes, streams and faults.

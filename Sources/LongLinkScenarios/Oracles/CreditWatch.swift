@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
+internal import LongLinkTesting
 
 /// Watches the frames of streams on the network: no side may send an item with more credit than
 /// has reached it.
@@ -27,7 +28,7 @@ struct CreditWatch {
   private(set) var broken: [(promise: OraclePromise, time: LinkInstant, detail: String)] = []
 
   mutating func observed(_ entry: Trace.Entry, _ bytes: [UInt8]) {
-    let name = EndName(link: entry.link, side: entry.side)
+    let name = entry.end
     switch entry.kind {
     case .written: wrote(bytes, name, at: entry.time)
     case .bytesArrived: arrived(Int(entry.value), from: name.other)

@@ -4,6 +4,7 @@ package import LongLink
 internal import LongLinkDriver
 internal import LongLinkCore
 package import LongLinkServer
+package import LongLinkTesting
 package import LongLinkTransport
 internal import Synchronization
 

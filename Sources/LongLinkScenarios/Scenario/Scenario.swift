@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
+internal import LongLinkTesting
 
 /// A random world that depends on a seed: servers, clients, at least 200 requests over at least ten
 /// virtual minutes, and faults.

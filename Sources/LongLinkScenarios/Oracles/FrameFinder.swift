@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
+internal import LongLinkTesting
 
 /// Finds the ends of frames in a stream of bytes, without keeping bodies.
 struct FrameFinder {

@@ -2,6 +2,7 @@
 
 internal import LongLinkDriver
 internal import LongLinkCore
+internal import LongLinkTesting
 
 /// A stream of a scenario: who sends which items, how fast, and how it ends.
 struct StreamPlan: Hashable, Sendable {

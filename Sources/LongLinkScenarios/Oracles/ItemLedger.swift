@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LongLinkDriver
-internal import LongLinkCore
+package import LongLinkCore
 internal import Synchronization
 
 /// Records the items of streams on both sides, by the keys of their requests. Any thread may use

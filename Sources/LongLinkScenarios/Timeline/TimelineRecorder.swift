@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
+internal import LongLinkTesting
 internal import LongLinkTransport
 
 /// Records a timeline. It joins written bytes to frames, and finds when these had arrived
@@ -43,7 +44,7 @@ struct TimelineRecorder {
   }
 
   mutating func observed(_ entry: Trace.Entry, _ bytes: [UInt8]) {
-    let name = EndName(link: entry.link, side: entry.side)
+    let name = entry.end
     if entry.link > 0, let machine = entry.machine {
       flows[name, default: Flow()].machine = machine
     }
