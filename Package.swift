@@ -74,11 +74,10 @@ let package = Package(
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
   targets: [
-    // C: checksums, system headers that the Swift overlay lacks, Swift's runtime below its
-    // documented functions, generated messages, and what reads documents.
+    // C: checksums, what Swift cannot call of the system or of its own runtime, generated
+    // messages, and what reads documents.
     .target(name: "CLongLinkAdler32", cSettings: cSettings),
-    .target(name: "CLongLinkPOSIX", cSettings: cSettings),
-    .target(name: "CLongLinkRuntimeHooks", cSettings: cSettings),
+    .target(name: "CLongLinkSystem", cSettings: cSettings),
     .systemLibrary(
       name: "CProtobufC",
       pkgConfig: "libprotobuf-c",
@@ -126,7 +125,7 @@ let package = Package(
     ),
     .target(
       name: "LongLinkTransport",
-      dependencies: ["CLongLinkPOSIX", "LongLinkCore"],
+      dependencies: ["CLongLinkSystem", "LongLinkCore"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -191,7 +190,7 @@ let package = Package(
     .target(
       name: "LongLinkDriver",
       dependencies: [
-        "CLongLinkRuntimeHooks", "LongLinkCore", "LongLinkTransport",
+        "CLongLinkSystem", "LongLinkCore", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       exclude: ["Throughput/Throughput.md"],
@@ -299,8 +298,8 @@ let package = Package(
     .target(
       name: "LongLinkTesting",
       dependencies: [
-        "CLongLinkPOSIX", "CLongLinkRuntimeHooks", "LongLink", "LongLinkDriver", "LongLinkCore",
-        "LongLinkServer", "LongLinkTransport",
+        "CLongLinkSystem", "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkServer",
+        "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
@@ -361,7 +360,7 @@ let package = Package(
     ),
     .testTarget(
       name: "LongLinkTransportTests",
-      dependencies: ["CLongLinkPOSIX", "LongLinkCore", "LongLinkTestNeeds", "LongLinkTransport"],
+      dependencies: ["CLongLinkSystem", "LongLinkCore", "LongLinkTestNeeds", "LongLinkTransport"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -431,7 +430,7 @@ let package = Package(
     .testTarget(
       name: "LongLinkTLSTests",
       dependencies: [
-        "CLongLinkPOSIX", "COpenSSL", "LongLink", "LongLinkCertificates", "LongLinkDriver",
+        "CLongLinkSystem", "COpenSSL", "LongLink", "LongLinkCertificates", "LongLinkDriver",
         "LongLinkCore", "LongLinkScenarios", "LongLinkServer", "LongLinkTLS", "LongLinkTestNeeds",
         "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CLongLinkPOSIX
+import CLongLinkSystem
 import LongLinkCore
 import Testing
 

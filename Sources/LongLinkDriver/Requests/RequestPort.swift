@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLongLinkRuntimeHooks
+internal import CLongLinkSystem
 public import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
 internal import Synchronization

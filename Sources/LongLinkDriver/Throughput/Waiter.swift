@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CLongLinkRuntimeHooks
+import CLongLinkSystem
 import LongLinkTransport
 
 /// A suspended caller. Its holder calls it exactly once.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLongLinkPOSIX
+internal import CLongLinkSystem
 public import LongLinkCore
 internal import Synchronization
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLongLinkRuntimeHooks
+internal import CLongLinkSystem
 internal import LongLinkTransport
 
 /// Runs tasks without an executor on the simulated loop that creates them.

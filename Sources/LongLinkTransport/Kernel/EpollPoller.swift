@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if os(Linux)
-internal import CLongLinkPOSIX
+internal import CLongLinkSystem
 internal import LongLinkCore
 
 #if canImport(Glibc)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "CLongLinkRuntimeHooks.h"
+#include "CLongLinkSystem.h"
 
 // The Swift runtime's hook for replacing its global executor, from `ConcurrencyHooks.h`.
 typedef __attribute__((swiftcall)) void (*original_type)(void *job);

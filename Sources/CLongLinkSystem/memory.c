@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "CLongLinkPOSIX.h"
+#include "CLongLinkSystem.h"
 
 #if defined(__GLIBC__)
 #include <malloc.h>

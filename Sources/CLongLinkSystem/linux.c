@@ -2,7 +2,7 @@
 #if defined(__linux__)
 #define _GNU_SOURCE
 
-#include "CLongLinkPOSIX.h"
+#include "CLongLinkSystem.h"
 
 #include <sys/ioctl.h>
 #include <sys/timerfd.h>

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #endif
 
-#include "CLongLinkPOSIX.h"
+#include "CLongLinkSystem.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 
-#include "CLongLinkPOSIX.h"
+#include "CLongLinkSystem.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef CLONGLINK_POSIX_H
-#define CLONGLINK_POSIX_H
+#ifndef CLONGLINK_SYSTEM_H
+#define CLONGLINK_SYSTEM_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "CLongLinkSystemRuntime.h"
 
 #if defined(__linux__)
 #include <sys/epoll.h>
