@@ -98,18 +98,19 @@ let package = Package(
         .linkedLibrary("iconv", .when(platforms: [.macOS, .iOS, .tvOS, .watchOS, .visionOS]))
       ]
     ),
+    // It links libcrypto alone, which is all that hashes need.
     .systemLibrary(
-      name: "CCrypto",
+      name: "COpenSSL",
       pkgConfig: "libcrypto",
       providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]
     ),
-    .systemLibrary(
-      name: "COpenSSL",
-      pkgConfig: "openssl",
-      providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]
+    .target(
+      name: "CLongLinkTLS",
+      dependencies: ["COpenSSL"],
+      cSettings: cSettings,
+      linkerSettings: [.linkedLibrary("ssl")]
     ),
-    .target(name: "CLongLinkTLS", dependencies: ["COpenSSL"], cSettings: cSettings),
-    .target(name: "CLongLinkCertificates", dependencies: ["CCrypto"], cSettings: cSettings),
+    .target(name: "CLongLinkCertificates", dependencies: ["COpenSSL"], cSettings: cSettings),
 
     // The pure core, and the world it runs in.
     .target(
@@ -226,7 +227,7 @@ let package = Package(
     ),
     .target(
       name: "LongLinkDigest",
-      dependencies: ["CCrypto"],
+      dependencies: ["COpenSSL"],
       swiftSettings: swiftSettings
     ),
     .target(

@@ -2,6 +2,7 @@
 #ifndef LONGLINK_COPENSSL_SHIM_H
 #define LONGLINK_COPENSSL_SHIM_H
 
+#include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <openssl/sslerr.h>
 #include <openssl/x509.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CCrypto
+internal import COpenSSL
 
 /// The MD5 of bytes, computed by libcrypto. It is broken: only protocols that prescribe it for
 /// passwords, such as HTTP's Digest, may use it.

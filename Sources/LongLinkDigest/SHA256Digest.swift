@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CCrypto
+internal import COpenSSL
 
 /// The SHA-256 of bytes that come in pieces, computed by libcrypto.
 @safe package struct SHA256Digest: ~Copyable {
