@@ -46,8 +46,7 @@ let package = Package(
     .library(name: "LongLinkHTTPServer", targets: ["LongLinkHTTPServer"]),
     // For the package in Command alone.
     .library(name: "LongLinkDemoMessages", targets: ["LongLinkDemoMessages"]),
-    .library(
-      name: "LongLinkUploadMessages", targets: ["LongLinkDigest", "LongLinkUploadMessages"]),
+    .library(name: "LongLinkUploadMessages", targets: ["LongLinkUploadMessages"]),
     .library(name: "LongLinkCertificates", targets: ["LongLinkCertificates"]),
     .library(name: "LongLinkScenarios", targets: ["LongLinkScenarios"]),
     .library(name: "LongLinkTestNeeds", targets: ["LongLinkTestNeeds"]),
@@ -222,18 +221,13 @@ let package = Package(
     // Uploads: the messages and the hash that both sides share, and the server's side.
     .target(
       name: "LongLinkUploadMessages",
-      dependencies: ["LongLinkCore"],
-      swiftSettings: swiftSettings
-    ),
-    .target(
-      name: "LongLinkDigest",
-      dependencies: ["COpenSSL"],
+      dependencies: ["COpenSSL", "LongLinkCore"],
       swiftSettings: swiftSettings
     ),
     .target(
       name: "LongLinkUploads",
       dependencies: [
-        "LongLink", "LongLinkDigest", "LongLinkDriver", "LongLinkCore", "LongLinkTransport",
+        "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkTransport",
         "LongLinkUploadMessages",
       ],
       swiftSettings: swiftSettings
@@ -241,7 +235,7 @@ let package = Package(
     .target(
       name: "LongLinkUploadsServer",
       dependencies: [
-        "LongLinkDigest", "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
+        "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
         "LongLinkUploadMessages",
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -251,8 +245,7 @@ let package = Package(
     .target(
       name: "LongLinkTLS",
       dependencies: [
-        "CLongLinkTLS", "COpenSSL", "LongLinkDigest", "LongLinkDriver", "LongLinkCore",
-        "LongLinkTransport",
+        "CLongLinkTLS", "COpenSSL", "LongLinkDriver", "LongLinkCore", "LongLinkTransport",
       ],
       swiftSettings: swiftSettings
     ),
@@ -271,8 +264,8 @@ let package = Package(
       name: "LongLinkHTTP",
       dependencies: [
         .target(name: "CZlib", condition: .when(traits: ["HTTP"])),
-        "LongLink", "LongLinkCalls", "LongLinkDigest", "LongLinkDriver", "LongLinkCore",
-        "LongLinkTransport", "LongLinkUploads",
+        "LongLink", "LongLinkCalls", "LongLinkDriver", "LongLinkCore", "LongLinkTransport",
+        "LongLinkUploadMessages", "LongLinkUploads",
         .product(name: "Logging", package: "swift-log"),
         .product(
           name: "AsyncHTTPClient", package: "async-http-client",
@@ -421,9 +414,9 @@ let package = Package(
     .testTarget(
       name: "LongLinkUploadsTests",
       dependencies: [
-        "LongLink", "LongLinkDigest", "LongLinkDriver", "LongLinkCore", "LongLinkServer",
-        "LongLinkTesting", "LongLinkTransport", "LongLinkTestNeeds", "LongLinkUploadMessages",
-        "LongLinkUploads", "LongLinkUploadsServer",
+        "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTesting",
+        "LongLinkTransport", "LongLinkTestNeeds", "LongLinkUploadMessages", "LongLinkUploads",
+        "LongLinkUploadsServer",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
@@ -442,10 +435,9 @@ let package = Package(
     .testTarget(
       name: "LongLinkHTTPTests",
       dependencies: [
-        "LongLink", "LongLinkCalls", "LongLinkDigest", "LongLinkDriver", "LongLinkCore",
-        "LongLinkCertificates", "LongLinkHTTP", "LongLinkHTTPServer", "LongLinkJSON",
-        "LongLinkReaders", "LongLinkServer", "LongLinkTestNeeds", "LongLinkTransport",
-        "LongLinkUploads",
+        "LongLink", "LongLinkCalls", "LongLinkDriver", "LongLinkCore", "LongLinkCertificates",
+        "LongLinkHTTP", "LongLinkHTTPServer", "LongLinkJSON", "LongLinkReaders", "LongLinkServer",
+        "LongLinkTestNeeds", "LongLinkTransport", "LongLinkUploadMessages", "LongLinkUploads",
         .product(
           name: "AsyncHTTPClient", package: "async-http-client",
           condition: .when(traits: ["HTTP"])),

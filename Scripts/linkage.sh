@@ -81,7 +81,7 @@ if echo "$libraries" | grep -vE "$allowed"; then
   exit 1
 fi
 # These are separate products.
-for other in LongLinkDialects LongLinkReaders LongLinkUpload LongLinkDigest LongLinkTLS EVP_ SSL_; do
+for other in LongLinkDialects LongLinkReaders LongLinkUpload LongLinkTLS EVP_ SSL_; do
   if nm "$program" | grep -q "$other"; then
     echo "linkage: a client must not link $other" >&2
     exit 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LongLinkDigest
+import LongLinkUploadMessages
 import Testing
 
 @Suite struct DigestTests {

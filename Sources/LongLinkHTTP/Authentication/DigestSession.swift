@@ -2,7 +2,7 @@
 
 #if HTTP
 internal import LongLinkCore
-internal import LongLinkDigest
+internal import LongLinkUploadMessages
 
 /// What a server has asked for with Digest (RFC 7616), and how often it was answered.
 struct DigestSession: Equatable {

@@ -9,9 +9,9 @@ internal import Glibc
 internal import Musl
 #endif
 internal import LongLinkCore
-internal import LongLinkDigest
 internal import LongLinkDriver
 internal import LongLinkTransport
+internal import LongLinkUploadMessages
 
 /// The file of a download until it is whole: `NAME.part`, and beside it a record of the version of
 /// which its bytes are. Its methods block: call them off the loop.

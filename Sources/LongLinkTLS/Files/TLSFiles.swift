@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLongLinkTLS
-internal import LongLinkDigest
+internal import COpenSSL
 internal import LongLinkDriver
 internal import LongLinkTransport
 
@@ -23,7 +23,7 @@ final class TLSFiles {
       guard let path = source.path, contents[path] == nil else { continue }
       do throws(FileError) {
         let bytes = try TLSFiles.read(path)
-        digests[path] = SHA256Digest.hash(of: bytes)
+        digests[path] = TLSFiles.hash(bytes)
         contents[path] = bytes
       } catch {
         throw .configuration(field, "\(error)")
@@ -48,6 +48,15 @@ final class TLSFiles {
     if bytes.count > size { bytes = try file.read(Int(limit) + 1, at: 0) }
     guard bytes.count <= limit else { throw FileError("read", path, errno: FileError.tooLarge) }
     return bytes
+  }
+
+  /// The SHA-256 of bytes.
+  static func hash(_ bytes: [UInt8]) -> [UInt8] {
+    unsafe [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
+      let status = unsafe EVP_Digest(bytes, bytes.count, buffer.baseAddress, nil, EVP_sha256(), nil)
+      precondition(status == 1, "libcrypto has no SHA-256")
+      count = 32
+    }
   }
 
   /// The bytes of a source that was read.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLongLinkTLS
-internal import LongLinkDigest
 internal import LongLinkDriver
 internal import LongLinkTransport
 
@@ -80,13 +79,11 @@ struct TLSPlan: Sendable {
 
   /// Tickets of clients that were verified by other rules are of no use.
   private func scope(_ files: TLSFiles) -> [UInt8] {
-    var digest = SHA256Digest()
-    digest.update([UInt8(clients.rawValue), roots?.usesSystem == true ? 1 : 0])
+    var rules = [UInt8(clients.rawValue), roots?.usesSystem == true ? 1 : 0]
     for source in (roots?.sources ?? []) + revocationLists {
-      let bytes = files.bytes(of: source)
-      digest.update(SHA256Digest.hash(of: bytes))
+      rules += TLSFiles.hash(files.bytes(of: source))
     }
-    return digest.finalize()
+    return TLSFiles.hash(rules)
   }
 
   private static func naming<Result>(

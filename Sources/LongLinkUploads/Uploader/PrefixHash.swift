@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkDigest
 internal import LongLinkTransport
+internal import LongLinkUploadMessages
 internal import Synchronization
 
 /// The hash of the first bytes of an upload. Each byte is added once, however often it is read: off

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
-internal import LongLinkDigest
+internal import LongLinkUploadMessages
 
 /// What a later process needs to go on with an upload, as lines of text.
 struct UploadRecord: Hashable, Sendable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkDigest
 internal import LongLinkDriver
 internal import LongLinkTransport
+internal import LongLinkUploadMessages
 internal import Synchronization
 
 /// Bytes that are being appended to an upload. Its functions block, and one thread at a time may

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
-internal import LongLinkDigest
 internal import LongLinkTransport
 internal import LongLinkUploadMessages
 internal import Synchronization

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
-internal import LongLinkDigest
 internal import LongLinkDriver
 internal import LongLinkTransport
+internal import LongLinkUploadMessages
 
 /// Whose an upload is, and against whose limits it counts: a principal, or the address of a client
 /// that has none.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkDigest
 internal import LongLinkTransport
 internal import LongLinkUploadMessages
 internal import Synchronization

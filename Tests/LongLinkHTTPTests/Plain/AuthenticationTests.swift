@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if HTTP
-import LongLinkDigest
 @testable import LongLinkHTTP
+import LongLinkUploadMessages
 import LongLinkUploads
 import Synchronization
 import Testing

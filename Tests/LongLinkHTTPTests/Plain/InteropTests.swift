@@ -2,10 +2,10 @@
 
 #if HTTP
 import Foundation
-import LongLinkDigest
 @testable import LongLinkHTTP
 import LongLinkJSON
 import LongLinkTestNeeds
+import LongLinkUploadMessages
 import LongLinkUploads
 import Testing
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import LongLinkDigest
 import LongLinkTransport
+import LongLinkUploadMessages
 @testable import LongLinkUploads
 import Synchronization
 import Testing

@@ -4,7 +4,6 @@ import Foundation
 import Logging
 import LongLink
 import LongLinkCore
-import LongLinkDigest
 import LongLinkServer
 import LongLinkTransport
 import LongLinkUploadMessages

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLink
-import LongLinkDigest
 import LongLinkServer
 import LongLinkUploadMessages
 import Logging

@@ -2,7 +2,6 @@
 
 import Logging
 import LongLink
-import LongLinkDigest
 import LongLinkServer
 import LongLinkTesting
 import LongLinkUploadMessages

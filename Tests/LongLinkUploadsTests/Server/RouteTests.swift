@@ -2,7 +2,6 @@
 
 import LongLink
 import LongLinkCore
-import LongLinkDigest
 import LongLinkServer
 import LongLinkTesting
 import LongLinkUploadMessages

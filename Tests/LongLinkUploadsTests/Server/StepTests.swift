@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import LongLinkDigest
 import LongLinkTransport
 import LongLinkUploadMessages
 import Synchronization

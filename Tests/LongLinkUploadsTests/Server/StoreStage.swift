@@ -2,7 +2,6 @@
 
 import Foundation
 import LongLinkCore
-import LongLinkDigest
 import LongLinkTransport
 import LongLinkUploadMessages
 import Synchronization

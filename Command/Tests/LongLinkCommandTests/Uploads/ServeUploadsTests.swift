@@ -3,7 +3,6 @@
 import Foundation
 import LongLink
 import LongLinkCore
-import LongLinkDigest
 import LongLinkDriver
 import LongLinkUploadMessages
 import Testing

@@ -2,7 +2,6 @@
 
 import Foundation
 import LongLink
-import LongLinkDigest
 import LongLinkUploadMessages
 import Synchronization
 import Testing
