@@ -109,7 +109,6 @@ let package = Package(
       cSettings: cSettings,
       linkerSettings: [.linkedLibrary("ssl")]
     ),
-    .target(name: "CLongLinkCertificates", dependencies: ["COpenSSL"], cSettings: cSettings),
 
     // The pure core, and the world it runs in.
     .target(
@@ -241,17 +240,11 @@ let package = Package(
       ],
       swiftSettings: swiftSettings
     ),
-    // TLS, and certificates for tests.
     .target(
       name: "LongLinkTLS",
       dependencies: [
         "CLongLinkTLS", "COpenSSL", "LongLinkDriver", "LongLinkCore", "LongLinkTransport",
       ],
-      swiftSettings: swiftSettings
-    ),
-    .target(
-      name: "LongLinkCertificates",
-      dependencies: ["CLongLinkCertificates", "LongLinkTransport"],
       swiftSettings: swiftSettings
     ),
     // HTTP: empty without the trait.
@@ -309,10 +302,17 @@ let package = Package(
       exclude: ["Scenarios.md"],
       swiftSettings: swiftSettings
     ),
-    // What tests ask of the machine, and the messages that they send, as does the command.
+    // What tests ask of the machine, the certificates that they use, and the messages that they
+    // send, as does the command.
     .target(
       name: "LongLinkTestNeeds",
       path: "Tests/LongLinkTestNeeds",
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLinkCertificates",
+      dependencies: ["COpenSSL", "LongLinkTransport"],
+      path: "Tests/LongLinkCertificates",
       swiftSettings: swiftSettings
     ),
     .target(
