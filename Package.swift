@@ -83,18 +83,13 @@ let package = Package(
       providers: [.apt(["libprotobuf-c-dev"]), .brew(["protobuf-c"])]
     ),
     .target(name: "CLongLinkWellKnown", dependencies: ["CProtobufC"]),
-    .systemLibrary(
-      name: "CExpat",
-      pkgConfig: "expat",
-      providers: [.apt(["libexpat1-dev"]), .brew(["expat"])]
-    ),
     .target(
       name: "CLongLinkReaders",
-      dependencies: ["CExpat"],
       cSettings: cSettings,
-      // Elsewhere it is part of the C library.
       linkerSettings: [
-        .linkedLibrary("iconv", .when(platforms: [.macOS, .iOS, .tvOS, .watchOS, .visionOS]))
+        .linkedLibrary("expat"),
+        // Elsewhere it is part of the C library.
+        .linkedLibrary("iconv", .when(platforms: [.macOS, .iOS, .tvOS, .watchOS, .visionOS])),
       ]
     ),
     // It links libcrypto alone, which is all that hashes need.
