@@ -21,14 +21,9 @@ static const char *const groups = "X25519:P-256:P-384";
 #define MOST_AUTHORITIES 8
 // The most bytes of a client's chain. A server's may have 100 KiB, as OpenSSL has it.
 #define LARGEST_CLIENT_CHAIN 16384
-// The groups that a client may offer, and the keys that it may send for them.
-#define MOST_GROUPS 64
-#define MOST_SHARES 8
-// The most bytes of a client's wish for the status of certificates, which is never sent.
-#define LARGEST_STATUS 1024
 // SSL_OP_NO_TX_CERTIFICATE_COMPRESSION and SSL_OP_NO_RX_CERTIFICATE_COMPRESSION, which the headers
 // have from OpenSSL 3.2 on; before, these bits mean nothing. Certificates that are compressed would
-// escape what chain.c looks for.
+// escape what `cll_judge_message` looks for.
 #define NO_COMPRESSED_CERTIFICATES ((uint64_t)1 << 32 | (uint64_t)1 << 33)
 static const unsigned char protocol[] = "\x0a" CLL_PROTOCOL;
 
@@ -63,28 +58,17 @@ static int name_came(SSL *ssl, int *alert, void *unused) {
   return SSL_TLSEXT_ERR_NOACK;
 }
 
-// Whether a client's hello offers more groups, or keys for them, than OpenSSL compares with its own
-// in reasonable time, or has more names than it decodes in reasonable memory.
+// Whether a client's hello has an extension that OpenSSL should not decode.
 static bool is_crowded(SSL *ssl) {
-  const unsigned char *bytes;
-  size_t length;
-  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_supported_groups, &bytes, &length) == 1 &&
-      length > 2 + 2 * MOST_GROUPS) {
-    return true;
-  }
-  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_status_request, &bytes, &length) == 1 &&
-      length > LARGEST_STATUS) {
-    return true;
-  }
-  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_certificate_authorities, &bytes, &length) == 1 &&
-      !cll_has_few_names(bytes, length)) {
-    return true;
-  }
-  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_key_share, &bytes, &length) != 1) return false;
-  int shares = 0;
-  // The list's length; then a group, a length and a key for each share (RFC 8446, 4.2.8).
-  for (size_t at = 2; at + 4 <= length; at += 4 + ((size_t)bytes[at + 2] << 8 | bytes[at + 3])) {
-    if (++shares > MOST_SHARES) return true;
+  static const unsigned int types[] = {TLSEXT_TYPE_supported_groups, TLSEXT_TYPE_status_request,
+                                       TLSEXT_TYPE_certificate_authorities, TLSEXT_TYPE_key_share};
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    const unsigned char *bytes;
+    size_t length;
+    if (SSL_client_hello_get0_ext(ssl, types[i], &bytes, &length) == 1 &&
+        cll_is_crowded(types[i], bytes, length)) {
+      return true;
+    }
   }
   return false;
 }

@@ -21,6 +21,21 @@
 
 cll_tls_engine *cll_engine_of(const SSL *ssl) { return SSL_get_app_data(ssl); }
 
+// Lets a peer's message be looked at before OpenSSL decodes it. A callback cannot refuse one; but
+// OpenSSL reads it from these bytes next.
+static void message_came(int is_written, int version, int type, const void *bytes, size_t length,
+                         SSL *ssl, void *unused) {
+  (void)version;
+  (void)unused;
+  if (is_written || type != SSL3_RT_HANDSHAKE) return;
+  cll_tls_engine *engine = cll_engine_of(ssl);
+  int problem = cll_judge_message((uint8_t *)bytes, length, engine->context->options.is_server,
+                                  SSL_version(ssl) >= TLS1_3_VERSION);
+  if (problem == 0) return;
+  engine->failure.kind = CLL_FAILURE_CHAIN;
+  engine->failure.code = problem;
+}
+
 static bool set_up(cll_tls_engine *engine) {
   engine->ssl = SSL_new(engine->context->ssl);
   if (engine->ssl == NULL) return false;
@@ -30,7 +45,7 @@ static bool set_up(cll_tls_engine *engine) {
   BIO_set_data(bio, engine);
   // The one BIO for both directions.
   SSL_set_bio(engine->ssl, bio, bio);
-  SSL_set_msg_callback(engine->ssl, cll_message_came);
+  SSL_set_msg_callback(engine->ssl, message_came);
   X509_VERIFY_PARAM_set_time(SSL_get0_param(engine->ssl), (time_t)engine->now);
   if (engine->context->options.is_server) SSL_set_accept_state(engine->ssl);
   else SSL_set_connect_state(engine->ssl);

@@ -85,11 +85,6 @@ struct cll_tls_engine {
 cll_tls_engine *cll_engine_of(const SSL *ssl);
 // The method of the BIO through which a connection reads its input and writes its output.
 const BIO_METHOD *cll_bio_method(void);
-// Looks at a peer's certificates before OpenSSL decodes them.
-void cll_message_came(int is_written, int version, int type, const void *bytes, size_t length,
-                      SSL *ssl, void *unused);
-// Whether a list of names of authorities, in a client's hello, is short enough to be decoded.
-bool cll_has_few_names(const uint8_t *bytes, size_t length);
 // Verifies a peer's chain.
 int cll_verify(X509_STORE_CTX *store, void *unused);
 // Sets the callbacks of session tickets.

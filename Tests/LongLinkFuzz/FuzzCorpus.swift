@@ -26,6 +26,7 @@ package enum FuzzCorpus {
       case .json: ReaderFuzz.jsonSeeds
       case .proxy: ProxyFuzz.seeds
       case .tlsClient, .tlsServer: TLSFuzz.seeds
+      case .handshake: HandshakeFuzz.seeds
       }
     // What libFuzzer cuts anyway is not worth its space.
     return made.filter { (1...4096).contains($0.count) }

@@ -32,6 +32,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   /// TLS, whose client or server is given damaged bytes.
   case tlsClient
   case tlsServer
+  /// What a stranger's handshake makes TLS decode.
+  case handshake
 
   package func run(_ bytes: [UInt8]) throws {
     switch self {
@@ -51,6 +53,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .proxy: try ProxyFuzz.run(bytes)
     case .tlsClient: try TLSFuzz.run(.client, bytes)
     case .tlsServer: try TLSFuzz.run(.server, bytes)
+    case .handshake: try HandshakeFuzz.run(bytes)
     }
   }
 }

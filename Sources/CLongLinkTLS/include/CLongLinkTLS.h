@@ -153,24 +153,9 @@ enum cll_tls_failure_kind {
   CLL_FAILURE_LARGE_HELLO,
   // The client's hello has more groups, keys for them, or names than any client's has to.
   CLL_FAILURE_CROWDED_HELLO,
-  // `code`: why the peer's certificates were not decoded, a `cll_chain_problem`.
+  // `code`: why the peer's certificates were not decoded, as `cll_judge_message` says.
   CLL_FAILURE_CHAIN,
 };
-
-enum cll_chain_problem {
-  CLL_CHAIN_FINE,
-  // There are more than `CLL_MOST_CERTIFICATES`.
-  CLL_CHAIN_LONG,
-  // They have too many parts, or are damaged.
-  CLL_CHAIN_CROWDED,
-  // A key is of a kind, a curve or a size that is not used in TLS.
-  CLL_CHAIN_KEY,
-  // They are compressed.
-  CLL_CHAIN_COMPRESSED,
-};
-
-// The most certificates that a peer may send.
-enum { CLL_MOST_CERTIFICATES = 10 };
 
 struct cll_tls_failure {
   int kind;
@@ -232,5 +217,15 @@ const char *cll_tls_engine_server_name(const cll_tls_engine *engine);
 // The next session that the server has given; null if there is none. The caller frees it.
 uint8_t *cll_tls_engine_take_session(cll_tls_engine *engine, size_t *length);
 void cll_tls_free_bytes(uint8_t *bytes);
+
+// --- Bytes of peers ----------------------------------------------------------------------------
+
+// Defined in Swift, which reads what strangers send, and called by OpenSSL's callbacks.
+
+// Judges a message of a handshake, with its header, before OpenSSL decodes it: 0, or what is wrong
+// with its certificates. Then it is changed, so that OpenSSL refuses it. `is_new`: of TLS 1.3.
+int cll_judge_message(uint8_t *message, size_t length, bool from_client, bool is_new);
+// Whether an extension of a client's hello has too much to be decoded.
+bool cll_is_crowded(unsigned int type, const uint8_t *bytes, size_t length);
 
 #endif

@@ -110,15 +110,15 @@ extension TLSFailure {
   /// Certificates that were not decoded, because that might take long.
   private func chainFailure(_ place: Place) -> SecurityFailure {
     let detail =
-      switch cll_chain_problem(rawValue: UInt32(code)) {
-      case CLL_CHAIN_LONG:
-        "the \(place.peer) sent more than \(CLL_MOST_CERTIFICATES) certificates"
-      case CLL_CHAIN_KEY:
+      switch ChainProblem(rawValue: code) {
+      case .long:
+        "the \(place.peer) sent more than \(HandshakeBounds.mostCertificates) certificates"
+      case .key:
         """
         a certificate of the \(place.peer) has a key that is not used here; \
         use RSA with 8,192 bits at most, P-256, P-384, P-521, Ed25519 or Ed448
         """
-      case CLL_CHAIN_COMPRESSED:
+      case .compressed:
         "the certificates of the \(place.peer) are compressed, which is not used here"
       default:
         "the certificates of the \(place.peer) are damaged, or have too many names and extensions"
