@@ -83,33 +83,19 @@ static int ticket_key(SSL *ssl, unsigned char *name, unsigned char *vector, EVP_
   return !encrypts && index > 0 ? 2 : 1;
 }
 
-// The bytes that go with a ticket: when the client's certificate, or a list for it, expires; when
-// the full handshake was that all of its tickets go back to; and a padding. It makes the sizes of
-// all tickets of a kind equal, which OpenSSL's random numbers would change.
-#define TICKET_FACTS 16
+// A padding goes with the facts of a ticket. It makes the sizes of all tickets of a kind equal,
+// which OpenSSL's random numbers would change.
 #define TICKET_STEP 64
-// How far the clocks of servers that share keys may be apart, in seconds.
-#define CLOCK_DIFFERENCE 300
-
-static void put(uint8_t bytes[8], int64_t number) {
-  for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)((uint64_t)number >> (56 - 8 * i));
-}
-
-static int64_t get(const uint8_t bytes[8]) {
-  uint64_t number = 0;
-  for (int i = 0; i < 8; i++) number = number << 8 | bytes[i];
-  return (int64_t)number;
-}
 
 static int ticket_made(SSL *ssl, void *unused) {
   (void)unused;
   SSL_SESSION *session = SSL_get_session(ssl);
   const cll_tls_engine *engine = cll_engine_of(ssl);
-  uint8_t data[TICKET_FACTS + 3 * TICKET_STEP] = {0};
-  put(data, engine->expiry);
-  put(data + 8, SSL_session_reused(ssl) ? engine->beginning : engine->now);
+  uint8_t data[CLL_TICKET_FACTS + 3 * TICKET_STEP] = {0};
+  cll_write_ticket_facts(data, engine->expiry,
+                         SSL_session_reused(ssl) ? engine->beginning : engine->now);
   for (size_t padding = 0; padding < 2 * TICKET_STEP; padding++) {
-    if (SSL_SESSION_set1_ticket_appdata(session, data, TICKET_FACTS + padding) != 1) return 0;
+    if (SSL_SESSION_set1_ticket_appdata(session, data, CLL_TICKET_FACTS + padding) != 1) return 0;
     if (i2d_SSL_SESSION(session, NULL) % TICKET_STEP == 0) return 1;
   }
   return 1;
@@ -126,20 +112,11 @@ static SSL_TICKET_RETURN ticket_came(SSL *ssl, SSL_SESSION *session, const unsig
   cll_tls_engine *engine = cll_engine_of(ssl);
   void *data = NULL;
   size_t length = 0;
-  if (SSL_SESSION_get0_ticket_appdata(session, &data, &length) != 1 || length < TICKET_FACTS) {
+  if (SSL_SESSION_get0_ticket_appdata(session, &data, &length) != 1 ||
+      !cll_read_ticket_facts(data, length, engine->now, engine->context->options.session_lifetime,
+                             &engine->expiry, &engine->beginning)) {
     return SSL_TICKET_RETURN_IGNORE_RENEW;
   }
-  int64_t expiry = get(data);
-  int64_t beginning = get((const uint8_t *)data + 8);
-  // OpenSSL judges the age of each ticket by a clock of its own, and knows nothing of those before.
-  if (engine->now - beginning >= engine->context->options.session_lifetime ||
-      beginning - engine->now > CLOCK_DIFFERENCE) {
-    return SSL_TICKET_RETURN_IGNORE_RENEW;
-  }
-  // The client has to show its certificate, and is told that it, or its list, has expired.
-  if (expiry <= engine->now) return SSL_TICKET_RETURN_IGNORE_RENEW;
-  engine->expiry = expiry;
-  engine->beginning = beginning;
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 

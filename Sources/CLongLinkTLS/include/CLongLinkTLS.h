@@ -228,4 +228,12 @@ int cll_judge_message(uint8_t *message, size_t length, bool from_client, bool is
 // Whether an extension of a client's hello has too much to be decoded.
 bool cll_is_crowded(unsigned int type, const uint8_t *bytes, size_t length);
 
+// What goes with a ticket: when the client's certificate, or a list for it, expires, and when the
+// full handshake was that all of its tickets go back to.
+#define CLL_TICKET_FACTS 16
+void cll_write_ticket_facts(uint8_t bytes[CLL_TICKET_FACTS], int64_t expiry, int64_t beginning);
+// Reads the facts of a ticket; false if it is not good, or not any more.
+bool cll_read_ticket_facts(const uint8_t *bytes, size_t length, int64_t now,
+                           int64_t session_lifetime, int64_t *expiry, int64_t *beginning);
+
 #endif

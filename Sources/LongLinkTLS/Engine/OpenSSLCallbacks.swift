@@ -21,3 +21,26 @@ func cll_is_crowded(_ type: CUnsignedInt, _ start: UnsafePointer<UInt8>?, _ coun
     CInt(bitPattern: type),
     Span(_unsafeElements: UnsafeBufferPointer(start: start, count: count)))
 }
+
+@c @implementation
+func cll_write_ticket_facts(
+  _ start: UnsafeMutablePointer<UInt8>?, _ expiry: Int64, _ beginning: Int64
+) {
+  var bytes = unsafe MutableSpan(
+    _unsafeElements: UnsafeMutableBufferPointer(start: start, count: Int(CLL_TICKET_FACTS)))
+  TicketFacts(expiry: expiry, beginning: beginning).write(to: &bytes)
+}
+
+@c @implementation
+func cll_read_ticket_facts(
+  _ start: UnsafePointer<UInt8>?, _ count: Int, _ now: Int64, _ lifetime: Int64,
+  _ expiry: UnsafeMutablePointer<Int64>?, _ beginning: UnsafeMutablePointer<Int64>?
+) -> Bool {
+  let bytes = unsafe Span(_unsafeElements: UnsafeBufferPointer(start: start, count: count))
+  guard let facts = TicketFacts(bytes), facts.isGood(at: now, lifetime: lifetime) else {
+    return false
+  }
+  unsafe expiry?.pointee = facts.expiry
+  unsafe beginning?.pointee = facts.beginning
+  return true
+}
