@@ -106,8 +106,6 @@ protocols: setup
 
 # Tests the generator, that what it generated here is committed, and that libprotobuf-c, SwiftProtobuf and
 # Python agree.
-# One build for the generator and for what it generates.
-docs check-generator: export GENERATOR_BUILD = --package-path Tests/Generator --scratch-path .build-generator-tests
 check-generator: setup-tests
 	SWIFT="$(SWIFT)" Scripts/protocols.sh --check
 	SWIFT="$(SWIFT)" Scripts/generator.sh
@@ -193,7 +191,7 @@ bench-scale: bench-build
 	Benchmarks/.build/release/bench scale $(BENCH)
 
 # Encoding and decoding of the same message: types over libprotobuf-c compared with SwiftProtobuf's.
-bench-codec: setup
+bench-codec: protocols
 	$(SWIFT) run --package-path Tests/Generator --scratch-path .build-generator-tests \
 		--configuration release CodecBenchmark
 

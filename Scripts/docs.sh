@@ -70,7 +70,7 @@ page LongLinkHTTP
 page LongLinkHTTPServer
 
 # LongLinkProtobuf is empty without its trait, with which the generator is built too.
-build=${GENERATOR_BUILD:---traits SwiftProtobuf --scratch-path .build-generator}
+build='--package-path Tests/Generator --scratch-path .build-generator-tests'
 # shellcheck disable=SC2086
 "$swift" build $build --target LongLinkProtobuf
 # shellcheck disable=SC2086

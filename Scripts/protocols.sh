@@ -4,7 +4,8 @@
 # their places in the repository. The first run builds the generator.
 #
 #   Scripts/protocols.sh          writes the files
-#   Scripts/protocols.sh --check  writes nothing; fails if a committed file is not up to date
+#   Scripts/protocols.sh --check  writes only files that are not committed; fails if a committed file is not
+#                                 up to date
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -23,9 +24,11 @@ for tool in protoc protoc-c; do
   exit 69
 done
 
-build=${GENERATOR_BUILD:---traits SwiftProtobuf --scratch-path .build-generator}
-${SWIFT-swift} build $build --product protoc-gen-longlink >&2
-plugin=$(${SWIFT-swift} build $build --show-bin-path)/protoc-gen-longlink
+build='--package-path Tests/Generator --scratch-path .build-generator-tests'
+for product in protoc-gen-longlink protoc-gen-swift; do
+  ${SWIFT-swift} build $build --product $product >&2
+done
+bin=$(${SWIFT-swift} build $build --show-bin-path)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -36,7 +39,7 @@ mkdir "$out"
 generate() {
   options=$1
   shift
-  protoc --plugin=protoc-gen-longlink="$plugin" --longlink_out="$out" --longlink_opt="$options" "$@"
+  protoc --plugin=protoc-gen-longlink="$bin/protoc-gen-longlink" --longlink_out="$out" --longlink_opt="$options" "$@"
 }
 
 # The C that tests use directly, as protoc-c generates it.
@@ -47,7 +50,8 @@ generate Messages=Tests/LongLinkDemoMessages,C=Tests/CLongLinkDemo,Visibility=pa
 
 generate C=Benchmarks/Sources/CQuote --proto_path=Benchmarks/Protocols quote.proto
 
-# The package that tests the generator.
+# The package that tests the generator compiles these. Copies of two of them are committed, so that a change of
+# what the generator writes is seen.
 generate Messages=Tests/Generator/Sources/Corpus,C=Tests/Generator/Sources/CCorpus \
   --proto_path=Tests/Generator/Protos corpus.proto
 generate "Messages=Tests/Generator/Sources/Parcels,C=Tests/Generator/Sources/CParcels,\
@@ -58,6 +62,23 @@ generate "Runtime=SwiftProtobuf,Messages=Tests/Generator/Sources/ParcelsOfSwift,
 Client=Tests/Generator/Sources/ParcelsOfSwift,Server=Tests/Generator/Sources/ParcelsOfSwift,\
 Simulated=Tests/Generator/Tests/SwiftProtobufTests" \
   --proto_path=Tests/Generator/Protos --proto_path=Protocols parcel.proto places.proto
+
+mkdir "$out/Tests/Generator/Golden"
+for part in client server; do
+  cp "$out/Tests/Generator/Sources/Parcels/parcel.$part.swift" "$out/Tests/Generator/Golden"
+done
+
+# messages_of_swift TARGET FILE...: the messages of SwiftProtobuf.
+messages_of_swift() {
+  sources=Tests/Generator/Sources/$1
+  shift
+  mkdir -p "$out/$sources"
+  protoc --plugin=protoc-gen-swift="$bin/protoc-gen-swift" --swift_out="$out/$sources" \
+    --swift_opt=Visibility=Public --swift_opt=UseAccessLevelOnImports=true \
+    --proto_path=Tests/Generator/Protos --proto_path=Protocols "$@"
+}
+messages_of_swift CorpusOfSwift corpus.proto
+messages_of_swift ParcelsOfSwift parcel.proto places.proto
 
 # The example.
 generate "Messages=Examples/Chat/Sources/ChatMessages,C=Examples/Chat/Sources/CChatMessages,\
@@ -88,7 +109,12 @@ fi
 
 status=0
 for file in $(cd "$out" && find . -type f ! -name "$others" | sort); do
-  if [ "$check" = no ]; then
+  case $file in
+  ./Tests/Generator/Golden/*) committed=yes ;;
+  ./Tests/Generator/*) committed=no ;;
+  *) committed=yes ;;
+  esac
+  if [ "$check$committed" != yesyes ]; then
     mkdir -p "$(dirname "$file")"
     cmp -s "$out/$file" "$file" || cp "$out/$file" "$file"
   elif ! cmp -s "$out/$file" "$file"; then

@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-package="--package-path Tests/Generator/Words --scratch-path ${GENERATOR_TESTS-.build-generator-tests}"
+package='--package-path Tests/Generator/Words --scratch-path .build-generator-tests'
 words=Tests/Generator/Words
 rm -rf $words/Protos $words/Sources
 for target in CWords/include Words CEnums/include Enums Stubs; do

@@ -25,7 +25,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0", traits: []),
   ],
   targets: [
-    // Generated from Protos, with libprotobuf-c: what a user of LongLink has.
+    // Generated from Protos by Scripts/protocols.sh, and not committed. With libprotobuf-c: what a
+    // user of LongLink has.
     .target(
       name: "CParcels",
       dependencies: [.product(name: "LongLinkProtobufC", package: "longlink")]
