@@ -49,7 +49,7 @@ let package = Package(
     .library(name: "LongLinkUploadMessages", targets: ["LongLinkUploadMessages"]),
     .library(name: "LongLinkCertificates", targets: ["LongLinkCertificates"]),
     .library(name: "LongLinkScenarios", targets: ["LongLinkScenarios"]),
-    .library(name: "LongLinkTestNeeds", targets: ["LongLinkTestNeeds"]),
+    .library(name: "LongLinkTestSupport", targets: ["LongLinkTestSupport"]),
     .executable(name: "protoc-gen-longlink", targets: ["protoc-gen-longlink"]),
     .plugin(name: "GenerateLongLink", targets: ["GenerateLongLink"]),
   ],
@@ -297,11 +297,14 @@ let package = Package(
       exclude: ["Scenarios.md"],
       swiftSettings: swiftSettings
     ),
-    // What tests ask of the machine, the certificates that they use, and the messages that they
-    // send, as does the command.
+    // What several test targets share, those of the command among them, and the certificates and
+    // messages of tests.
     .target(
-      name: "LongLinkTestNeeds",
-      path: "Tests/LongLinkTestNeeds",
+      name: "LongLinkTestSupport",
+      dependencies: [
+        "LongLinkCore", "LongLinkDialects", .product(name: "Logging", package: "swift-log"),
+      ],
+      path: "Tests/LongLinkTestSupport",
       swiftSettings: swiftSettings
     ),
     .target(
@@ -343,13 +346,13 @@ let package = Package(
     .testTarget(
       name: "LongLinkCoreTests",
       dependencies: [
-        "CLongLinkAdler32", "LongLinkCore", "LongLinkDialects", "LongLinkTestNeeds",
+        "CLongLinkAdler32", "LongLinkCore", "LongLinkDialects", "LongLinkTestSupport",
       ],
       swiftSettings: swiftSettings
     ),
     .testTarget(
       name: "LongLinkTransportTests",
-      dependencies: ["CLongLinkSystem", "LongLinkCore", "LongLinkTestNeeds", "LongLinkTransport"],
+      dependencies: ["CLongLinkSystem", "LongLinkCore", "LongLinkTestSupport", "LongLinkTransport"],
       swiftSettings: swiftSettings
     ),
     .target(
@@ -400,7 +403,7 @@ let package = Package(
       name: "LongLinkTests",
       dependencies: [
         "CLongLinkDemo", "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkDemoMessages",
-        "LongLinkDialects", "LongLinkProtobufC", "LongLinkServer", "LongLinkTestNeeds",
+        "LongLinkDialects", "LongLinkProtobufC", "LongLinkServer", "LongLinkTestSupport",
         "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -410,7 +413,7 @@ let package = Package(
       name: "LongLinkUploadsTests",
       dependencies: [
         "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTesting",
-        "LongLinkTransport", "LongLinkTestNeeds", "LongLinkUploadMessages", "LongLinkUploads",
+        "LongLinkTransport", "LongLinkTestSupport", "LongLinkUploadMessages", "LongLinkUploads",
         "LongLinkUploadsServer",
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -420,7 +423,7 @@ let package = Package(
       name: "LongLinkTLSTests",
       dependencies: [
         "CLongLinkSystem", "COpenSSL", "LongLink", "LongLinkCertificates", "LongLinkDriver",
-        "LongLinkCore", "LongLinkScenarios", "LongLinkServer", "LongLinkTLS", "LongLinkTestNeeds",
+        "LongLinkCore", "LongLinkScenarios", "LongLinkServer", "LongLinkTLS", "LongLinkTestSupport",
         "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -432,7 +435,7 @@ let package = Package(
       dependencies: [
         "LongLink", "LongLinkCalls", "LongLinkDriver", "LongLinkCore", "LongLinkCertificates",
         "LongLinkHTTP", "LongLinkHTTPServer", "LongLinkJSON", "LongLinkReaders", "LongLinkServer",
-        "LongLinkTestNeeds", "LongLinkTransport", "LongLinkUploadMessages", "LongLinkUploads",
+        "LongLinkTestSupport", "LongLinkTransport", "LongLinkUploadMessages", "LongLinkUploads",
         .product(
           name: "AsyncHTTPClient", package: "async-http-client",
           condition: .when(traits: ["HTTP"])),

@@ -111,7 +111,7 @@ let package = Package(
         .product(name: "LongLinkProtobufC", package: "longlink"),
         .product(name: "LongLinkScenarios", package: "longlink"),
         .product(name: "LongLinkServer", package: "longlink"),
-        .product(name: "LongLinkTestNeeds", package: "longlink"),
+        .product(name: "LongLinkTestSupport", package: "longlink"),
         .product(name: "LongLinkTesting", package: "longlink"),
         .product(name: "LongLinkUploads", package: "longlink"),
         .product(name: "LongLinkUploadsServer", package: "longlink"),

@@ -3,6 +3,7 @@
 import LongLink
 import LongLinkDriver
 import LongLinkCore
+import LongLinkTesting
 import Testing
 
 @testable import LongLinkCalls
@@ -73,7 +74,7 @@ import Testing
   }
 
   @Test func `it agrees with a plain model over many steps`() {
-    var generator = SystemIndependentGenerator(state: 7)
+    var generator = SeededGenerator(seed: 7)
     var cache = ResponseCache(limit: entrySize * 8)
     // The oldest first.
     var model: [(key: CallKey, body: [UInt8])] = []
@@ -97,18 +98,5 @@ import Testing
       }
       #expect(cache.count == model.count && cache.bytes == entrySize * model.count)
     }
-  }
-}
-
-/// The same numbers everywhere (SplitMix64).
-private struct SystemIndependentGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var word = state
-    word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-    return word ^ (word >> 31)
   }
 }

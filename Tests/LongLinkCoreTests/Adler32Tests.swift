@@ -60,7 +60,7 @@ struct Adler32Tests {
     let bytes = randomBytes(5_000, seed: 3)
     var reference = Reference()
     for byte in bytes { reference.add(byte) }
-    var dice = Dice(state: 4)
+    var dice = Seeded(4)
     for _ in 0..<500 {
       var checksum: UInt32 = 1
       var start = 0
@@ -180,19 +180,6 @@ private struct Reference {
 }
 
 private func randomBytes(_ count: Int, seed: UInt64) -> [UInt8] {
-  var dice = Dice(state: seed)
-  return (0..<count).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
-}
-
-private struct Dice {
-  var state: UInt64
-
-  /// SplitMix64.
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-    return value ^ (value >> 31)
-  }
+  var dice = Seeded(seed)
+  return dice.bytes(count)
 }

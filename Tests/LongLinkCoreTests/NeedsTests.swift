@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 
 #if canImport(Darwin)

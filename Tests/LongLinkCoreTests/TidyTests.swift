@@ -245,7 +245,7 @@ import Testing
       "Tests", "Tests/Generator/Tests", "Command/Tests", "Benchmarks/Tests", "Examples/Chat/Tests",
     ]
     let found = find(words, in: try folders.flatMap { try Self.sources($0) }) {
-      $0.target == "LongLinkTestNeeds"
+      $0.target == "LongLinkTestSupport"
     }
     #expect(found == [])
   }

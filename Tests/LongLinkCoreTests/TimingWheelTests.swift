@@ -117,7 +117,7 @@ private struct WheelAndList: ~Copyable {
     var tick: Int64
   }
 
-  var dice: Dice
+  var dice: Seeded
   var now: LinkInstant
   var wheel: TimingWheel
   var list: [Entry] = []
@@ -125,7 +125,7 @@ private struct WheelAndList: ~Copyable {
   var nextKey: UInt64 = 0
 
   init(seed: UInt64) {
-    dice = Dice(state: seed)
+    dice = Seeded(seed)
     now = LinkInstant(nanoseconds: Int64(truncatingIfNeeded: dice.next()) >> (2 + dice.below(40)))
     wheel = TimingWheel(now: now)
   }
@@ -230,23 +230,6 @@ private struct WheelAndList: ~Copyable {
     #expect(next.tickNotAfter <= max(first, now.tickNotAfter))
     // While nothing is due it lies ahead, so that a loop that sleeps until then does not spin.
     if first > now.tickNotAfter { #expect(next > now) }
-  }
-}
-
-private struct Dice {
-  var state: UInt64
-
-  /// SplitMix64.
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-    return value ^ (value >> 31)
-  }
-
-  mutating func below(_ bound: Int) -> Int {
-    Int(next() % UInt64(bound))
   }
 }
 

@@ -4,6 +4,7 @@ import LongLink
 import LongLinkServer
 import LongLinkTLS
 import Logging
+import LongLinkTestSupport
 import Synchronization
 import Testing
 
@@ -64,7 +65,7 @@ import Testing
       return request.body == body ? answer : []
     }
     try await running.start()
-    let relay = try Relay(to: running.addresses[0].port ?? 0)
+    let relay = try RecordingRelay(to: running.addresses[0].port ?? 0)
     let security: ClientSecurity? = isSecured ? try .tls(.trusting()) : nil
     for _ in 0..<2 {
       var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: relay.port)])

@@ -3,7 +3,7 @@
 import Foundation
 import LongLinkCertificates
 import LongLinkCore
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 
 @testable import LongLinkTLS

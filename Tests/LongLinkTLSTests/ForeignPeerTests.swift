@@ -5,7 +5,7 @@ import LongLink
 import LongLinkCertificates
 import LongLinkServer
 import LongLinkTLS
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import LongLinkTesting
 import Logging
 import Testing

@@ -3,7 +3,7 @@
 import LongLink
 import LongLinkCertificates
 import LongLinkServer
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import LongLinkTesting
 import Testing
 

@@ -4,7 +4,7 @@ import LongLink
 import LongLinkCertificates
 import LongLinkServer
 import LongLinkTLS
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 
 /// An nginx between clients and servers, which has TLS on one of its sides.

@@ -3,27 +3,12 @@
 import LongLink
 import LongLinkServer
 import LongLinkTLS
+import LongLinkTestSupport
 import LongLinkTesting
 import LongLinkTransport
 import Logging
 import Synchronization
 import Testing
-
-/// Takes the details of a log's lines.
-private struct Details: LogHandler {
-  let details: Mutex<[String]>.Box
-  var metadata: Logger.Metadata = [:]
-  var logLevel = Logger.Level.debug
-
-  subscript(metadataKey key: String) -> Logger.MetadataValue? {
-    get { metadata[key] }
-    set { metadata[key] = newValue }
-  }
-
-  func log(event: LogEvent) {
-    details.value.withLock { $0.append("\(event.metadata?["detail"] ?? "")") }
-  }
-}
 
 /// Handshakes that stand still.
 @Suite struct StallTests {
@@ -66,7 +51,7 @@ private struct Details: LogHandler {
   @Test func `both sides say that it was the handshake of TLS, and the limit`() async throws {
     let address = SocketAddress.ipv4(10, 0, 0, 1, port: 7_000)
     let simulation = Simulation(seed: 1)
-    let details = Mutex<[String]>.Box([])
+    let log = LogLines()
     let error = try await simulation.run { () -> LongLinkError? in
       let scripted = try await SimulatedServer.start(
         on: simulation.eventLoop(named: "scripted"), at: address, security: .tls(.with()))
@@ -86,7 +71,7 @@ private struct Details: LogHandler {
 
       var parts = try World.Parts()
       parts.server.firstFrameTimeout = .seconds(3)
-      parts.server.logger = Logger(label: "test") { _ in Details(details: details) }
+      parts.server.logger = log.logger
       let server = try World.makeServer(parts, on: [simulation.eventLoop(named: "server")])
       try await server.start()
       let silent = try await SimulatedClient.connect(
@@ -99,7 +84,7 @@ private struct Details: LogHandler {
       error?.detail
         == "the server did not complete the handshake of TLS in time (connectTimeout: 4.0 seconds)")
     let ending = "the client did not complete the handshake of TLS in time (firstFrameTimeout: 3.0 "
-    let told = details.value.withLock { $0 }
+    let told = log.all.compactMap { $0.metadata["detail"] }
     #expect(told.contains { $0.hasPrefix(ending) }, "\(told)")
   }
 }

@@ -3,7 +3,7 @@
 import Foundation
 import LongLink
 import LongLinkCertificates
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import LongLinkTesting
 import LongLinkTransport
 import Testing

@@ -2,7 +2,7 @@
 
 import LongLink
 import LongLinkServer
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import LongLinkTransport
 import Logging
 import Synchronization

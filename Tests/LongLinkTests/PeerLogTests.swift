@@ -2,6 +2,7 @@
 
 import LongLinkDriver
 import LongLinkCore
+import LongLinkTestSupport
 import LongLinkTransport
 import Logging
 import Testing

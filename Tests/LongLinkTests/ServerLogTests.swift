@@ -2,6 +2,7 @@
 
 import LongLink
 import LongLinkServer
+import LongLinkTestSupport
 import LongLinkTesting
 import Logging
 import Testing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLinkCore
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 
 @testable import LongLinkTransport

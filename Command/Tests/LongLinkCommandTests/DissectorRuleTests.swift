@@ -2,7 +2,7 @@
 
 import Foundation
 import LongLinkCore
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 
 @testable import LongLinkCommand

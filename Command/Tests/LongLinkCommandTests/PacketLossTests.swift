@@ -2,7 +2,7 @@
 
 import Foundation
 import LongLinkDriver
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 
 @testable import LongLinkSoak

@@ -4,7 +4,7 @@
 import Foundation
 @testable import LongLinkHTTP
 import LongLinkReaders
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 
 extension HTTPTests {

@@ -4,7 +4,7 @@
 import Foundation
 @testable import LongLinkHTTP
 import LongLinkJSON
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import LongLinkUploadMessages
 import LongLinkUploads
 import Testing

@@ -2,6 +2,7 @@
 
 #if HTTP
 import Foundation
+import LongLinkTestSupport
 import NIOCore
 import NIOPosix
 
@@ -51,7 +52,7 @@ enum Programs {
       .appending(path: "longlink-program-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    let port = try await freePort()
+    let port = Int(try RecordingRelay.freePort())
     try configuration(folder, port).write(
       toFile: folder + "/server.conf", atomically: true, encoding: .utf8)
     let process = try LocalProgram(program ?? "", arguments(folder))
@@ -126,14 +127,6 @@ enum Programs {
   /// A file beside the peers in Python, such as a certificate.
   static func peerFile(_ name: String) -> String {
     URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Peers/\(name)").path
-  }
-
-  private static func freePort() async throws -> Int {
-    let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-      .bind(host: "127.0.0.1", port: 0).get()
-    let port = channel.localAddress?.port ?? 0
-    try await channel.close()
-    return port
   }
 }
 

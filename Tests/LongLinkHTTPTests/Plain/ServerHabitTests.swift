@@ -2,7 +2,7 @@
 
 #if HTTP
 @testable import LongLinkHTTP
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 
 extension HTTPTests {

@@ -4,7 +4,7 @@
 import Foundation
 import LongLink
 @testable import LongLinkHTTP
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import LongLinkUploads
 import Testing
 

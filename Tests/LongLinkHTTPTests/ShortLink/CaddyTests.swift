@@ -4,7 +4,7 @@
 import LongLink
 import LongLinkDriver
 import LongLinkHTTP
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 
 extension HTTPTests {

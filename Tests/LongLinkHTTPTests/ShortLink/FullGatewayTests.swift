@@ -5,6 +5,7 @@ import LongLink
 import LongLinkDriver
 import LongLinkHTTPServer
 import LongLinkServer
+import LongLinkTestSupport
 import LongLinkTransport
 import Logging
 import Testing
@@ -87,10 +88,10 @@ extension HTTPTests {
     @Test func `a running request keeps its connection, and a further one is turned away`()
       async throws
     {
-      let lines = Watched<[String: Int]>([:])
+      let lines = LogLines()
       try await HTTPStage.run({
         $0.maxConnections = 2
-        $0.logger = Logger(label: "test") { _ in LineCounter(lines) }
+        $0.logger = lines.logger(from: .warning)
       }) { stage in
         let client = try stage.client()
         let running = (0..<2).map { _ in
@@ -105,22 +106,23 @@ extension HTTPTests {
         await stage.cancelled.until { $0 == 2 }
       }
       // One address has three lines of a kind at once.
-      let turnedAway = lines.value.filter { $0.key.hasPrefix("Turned away") }.map(\.value)
-      #expect(turnedAway == [3])
+      let turnedAway = lines.all.map(\.message).filter { $0.hasPrefix("Turned away") }
+      #expect(turnedAway.count == 3 && Set(turnedAway).count == 1)
     }
 
     @Test func `connections that make room are logged at a limited rate`() async throws {
-      let lines = Watched<[String: Int]>([:])
+      let lines = LogLines()
       try await HTTPStage.run({
         $0.maxConnections = 2
-        $0.logger = Logger(label: "test") { _ in LineCounter(lines) }
+        $0.logger = lines.logger(from: .warning)
       }) { stage in
         let flood = try await Self.fill(stage, 30)
         while stage.gateway.counters.connectionsEvicted < 28 { await Task.yield() }
         while stage.gateway.counters.openConnections > 2 { await Task.yield() }
         for peer in flood { peer.close() }
       }
-      #expect(lines.value.filter { $0.key.hasPrefix("Closed the oldest") }.map(\.value) == [3])
+      let closed = lines.all.map(\.message).filter { $0.hasPrefix("Closed the oldest") }
+      #expect(closed.count == 3 && Set(closed).count == 1)
     }
 
     @Test func `the answer to a client that is not accepted ends its connection`() async throws {
@@ -200,26 +202,5 @@ private final class GivenUpTransport: AcceptedTransport, TransportCarrier {
   func outputWaits() { _ = bridge.takeOutput() }
   func inputHasRoom() {}
   func transportClosed(isReset: Bool) { isClosed.change { $0 = true } }
-}
-
-/// Counts the lines of a log, by their text.
-private struct LineCounter: LogHandler {
-  var metadata = Logger.Metadata()
-  var logLevel = Logger.Level.warning
-  private let lines: Watched<[String: Int]>
-
-  init(_ lines: Watched<[String: Int]>) {
-    self.lines = lines
-  }
-
-  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-    get { metadata[key] }
-    set { metadata[key] = newValue }
-  }
-
-  func log(event: LogEvent) {
-    let text = "\(event.message)"
-    lines.change { $0[text, default: 0] += 1 }
-  }
 }
 #endif

@@ -5,7 +5,7 @@ import LongLink
 import LongLinkDriver
 import LongLinkHTTP
 import LongLinkHTTPServer
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import NIOCore
 import Testing
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import LongLinkTestSupport
 
 /// An nginx that passes connections on, over TLS on one side.
 final class NginxStream: Sendable {
@@ -30,7 +31,7 @@ final class NginxStream: Sendable {
   /// Starts one in front of a port, with directives of its server. Certificates that these name are
   /// in the folder.
   init(to upstream: UInt16, in folder: Folder, _ directives: String) throws {
-    port = try Relay.freePort()
+    port = try RecordingRelay.freePort()
     self.folder = folder
     let file = try NginxStream.write(in: folder, port, upstream, directives)
     program = try Program("nginx", "-p", folder.path, "-c", file, "-e", "\(folder.path)/error.log")

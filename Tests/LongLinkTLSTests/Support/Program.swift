@@ -2,7 +2,7 @@
 
 import Foundation
 import LongLinkCertificates
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Synchronization
 
 /// Another program that speaks TLS.

@@ -3,7 +3,7 @@
 import Foundation
 import LongLink
 import LongLinkServer
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 import LongLinkDialects
 

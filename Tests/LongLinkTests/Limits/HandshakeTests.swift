@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLink
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import LongLinkTesting
 import LongLinkTransport
 import Testing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import LongLinkTesting
 @testable import LongLinkUploads
 import Testing

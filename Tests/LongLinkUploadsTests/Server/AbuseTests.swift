@@ -3,6 +3,7 @@
 import Foundation
 import LongLink
 import LongLinkServer
+import LongLinkTestSupport
 import LongLinkTesting
 import LongLinkTransport
 import LongLinkUploadMessages
@@ -179,7 +180,7 @@ import Testing
         #expect(await code { try await client.request(UploadMethods.status, request) } == 404)
         #expect(await code { try await stage.finish(name, [], of: client) } == 404)
       }
-      let lines = stage.log.uploads
+      let lines = stage.log.all.filter { $0.message.contains("upload") }
       // Five of a kind at once, and then three a minute.
       #expect((1...8).contains(lines.count))
       for line in lines {
@@ -201,7 +202,7 @@ import Testing
         #expect(await code { try await stage.finish(id, [2], of: client) } == 422)
         #expect(await code { try await stage.finish(id, [1], of: client) } == 404)
       }
-      #expect(stage.log.uploads.count <= 8)
+      #expect(stage.log.all.count { $0.message.contains("upload") } <= 8)
       #expect(stage.receiver.counters.mismatched == 50 && stage.receiver.counters.unfinished == 0)
       #expect(stage.directory.names(".unfinished").isEmpty)
     }

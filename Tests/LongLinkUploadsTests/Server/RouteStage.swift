@@ -3,6 +3,7 @@
 import Logging
 import LongLink
 import LongLinkServer
+import LongLinkTestSupport
 import LongLinkTesting
 import LongLinkUploadMessages
 import Synchronization
@@ -37,7 +38,7 @@ final class RouteStage: Sendable {
     let finished = FinishedUploads()
     self.finished = finished
     var configuration = ServerConfiguration(listen: [.host("10.0.0.1", port: 0)])
-    configuration.logger = log.logger
+    configuration.logger = log.logger(from: .info)
     configuration.authenticate = authenticate
     server = try LongLinkServer(configuration, on: [simulation.eventLoop(named: "server")])
     receiver = try server.routeUploads(

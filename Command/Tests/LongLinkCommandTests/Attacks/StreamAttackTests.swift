@@ -3,7 +3,7 @@
 import Foundation
 import LongLinkCore
 import LongLinkDemoMessages
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 
 /// What a hostile client can make `longlink serve` hold, compute and log with streams.

@@ -5,7 +5,7 @@ import LongLink
 import LongLinkCore
 import LongLinkDemoMessages
 import LongLinkDriver
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import LongLinkUploadMessages
 import Testing
 

@@ -5,6 +5,7 @@ import LongLink
 import LongLinkCore
 import LongLinkDialects
 import LongLinkServer
+import LongLinkTestSupport
 
 /// A client and a server that talk to each other over loopback, and what both have sent.
 enum RecordedRun {

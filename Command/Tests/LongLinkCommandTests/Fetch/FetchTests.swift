@@ -2,7 +2,7 @@
 
 #if HTTP
 import Foundation
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 
 /// `longlink fetch`, against Python's HTTP server.

@@ -2,7 +2,7 @@
 
 #if HTTP
 import Foundation
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 
 /// `longlink serve --http`, and the commands that go over HTTP.

@@ -2,7 +2,7 @@
 
 import Foundation
 import LongLinkDemoMessages
-import LongLinkTestNeeds
+import LongLinkTestSupport
 import Testing
 
 /// The server and the client of the command against peers that were written from wire.md alone.

@@ -1,35 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+package import LongLinkCore
 import Synchronization
 
-/// Passes bytes between clients and a server over loopback, and keeps all of them.
-final class Relay: Sendable {
-  let port: UInt16
+/// Carries connections to a server, and keeps what both sides have sent, in the order it came.
+package final class RecordingRelay: Sendable {
+  package let port: UInt16
   private let target: UInt16
   private let listener: Int32
-  /// What each direction of each connection carried.
-  private let recorded = Mutex<[[UInt8]]>([])
+  private let recorded = Mutex<[[(sender: Role, bytes: [UInt8])]]>([])
 
-  init(to target: UInt16) throws {
+  package init(to target: UInt16) throws {
     self.target = target
-    (listener, port) = try Relay.listen()
+    (listener, port) = try RecordingRelay.listen()
     Thread.detachNewThread { [self] in
       while case let near = accept(listener, nil, nil), near >= 0 { carry(near) }
     }
   }
 
-  /// All that was seen, one array for each direction of each connection.
-  var capture: [[UInt8]] { recorded.withLock { $0 } }
-
-  /// Takes no more connections.
-  func close() {
+  /// Takes no more connections. Those that there are go on to their ends.
+  package func close() {
     shutdown(listener, Int32(SHUT_RDWR))
     Glibc.close(listener)
   }
 
+  /// What was sent on each connection.
+  package var connections: [[(sender: Role, bytes: [UInt8])]] { recorded.withLock { $0 } }
+
+  /// All that each side has sent on each connection.
+  package var capture: [[UInt8]] {
+    connections.flatMap { pieces in
+      [Role.client, .server].map { side in
+        pieces.filter { $0.sender == side }.flatMap(\.bytes)
+      }
+    }
+  }
+
   /// A port that was free a moment ago.
-  static func freePort() throws -> UInt16 {
+  package static func freePort() throws -> UInt16 {
     let (listener, port) = try listen()
     Glibc.close(listener)
     return port
@@ -37,7 +46,7 @@ final class Relay: Sendable {
 
   private static func listen() throws -> (descriptor: Int32, port: UInt16) {
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = loopback(0)
+    var address = address(0)
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
     // The address outlives each of the calls.
     let result = unsafe withUnsafeMutablePointer(to: &address) { pointer in
@@ -52,7 +61,7 @@ final class Relay: Sendable {
     return (listener, UInt16(bigEndian: address.sin_port))
   }
 
-  private static func loopback(_ port: UInt16) -> sockaddr_in {
+  private static func address(_ port: UInt16) -> sockaddr_in {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -62,7 +71,7 @@ final class Relay: Sendable {
 
   private func carry(_ near: Int32) {
     let far = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = Relay.loopback(target)
+    var address = RecordingRelay.address(target)
     // The address outlives the call.
     let result = unsafe withUnsafePointer(to: &address) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
@@ -75,36 +84,37 @@ final class Relay: Sendable {
       return
     }
     let index = recorded.withLock { recorded in
-      recorded += [[], []]
-      return recorded.count - 2
+      recorded.append([])
+      return recorded.count - 1
     }
-    let ends = Ends(near, far)
-    Thread.detachNewThread { self.pump(from: near, to: far, index, ends) }
-    Thread.detachNewThread { self.pump(from: far, to: near, index + 1, ends) }
+    let open = Open(near: near, far: far)
+    Thread.detachNewThread { self.pump(from: near, to: far, .client, index, open) }
+    Thread.detachNewThread { self.pump(from: far, to: near, .server, index, open) }
   }
 
-  /// Closes both sockets once neither direction needs them.
-  private final class Ends: Sendable {
+  /// Closes both sides once neither direction needs them.
+  private final class Open: Sendable {
     private let near: Int32
     private let far: Int32
     private let directions = Mutex(2)
 
-    init(_ near: Int32, _ far: Int32) {
-      (self.near, self.far) = (near, far)
+    init(near: Int32, far: Int32) {
+      self.near = near
+      self.far = far
     }
 
     func end() {
-      let left = directions.withLock { left in
-        left -= 1
-        return left
-      }
-      guard left == 0 else { return }
+      guard
+        directions.withLock({
+          $0 -= 1; return $0 == 0
+        })
+      else { return }
       Glibc.close(near)
       Glibc.close(far)
     }
   }
 
-  private func pump(from: Int32, to: Int32, _ index: Int, _ ends: Ends) {
+  private func pump(from: Int32, to: Int32, _ sender: Role, _ index: Int, _ open: Open) {
     var buffer = [UInt8](repeating: 0, count: 16_384)
     while true {
       // The kernel writes at most as many bytes as the array has.
@@ -113,7 +123,8 @@ final class Relay: Sendable {
       }
       guard count > 0 else { break }
       let bytes = Array(buffer[..<count])
-      recorded.withLock { $0[index] += bytes }
+      // Recorded before it is sent on: an answer cannot stand in front of its request.
+      recorded.withLock { $0[index].append((sender, bytes)) }
       var sent = 0
       while sent < count {
         let part = unsafe bytes[sent...].withUnsafeBytes { buffer in
@@ -124,6 +135,6 @@ final class Relay: Sendable {
       }
     }
     shutdown(to, Int32(SHUT_WR))
-    ends.end()
+    open.end()
   }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Logging
+package import Logging
 import Synchronization
 
 /// What a logger was told, for tests to look at.
-final class LogLines: Sendable {
-  struct Line: Sendable {
-    let level: Logger.Level
-    let message: String
-    let metadata: [String: String]
+package final class LogLines: Sendable {
+  package struct Line: Sendable {
+    package let level: Logger.Level
+    package let message: String
+    package let metadata: [String: String]
   }
 
   private struct Handler: LogHandler {
@@ -31,13 +31,18 @@ final class LogLines: Sendable {
 
   private let lines = Mutex<[Line]>([])
 
-  var all: [Line] { lines.withLock { $0 } }
+  package init() {}
+
+  package var all: [Line] { lines.withLock { $0 } }
 
   /// The lines of one message.
-  func all(_ message: String) -> [Line] { all.filter { $0.message == message } }
+  package func all(_ message: String) -> [Line] { all.filter { $0.message == message } }
 
-  /// A logger that writes here.
-  var logger: Logger {
-    Logger(label: "test") { _ in Handler(lines: self, logLevel: .debug) }
+  /// A logger that writes here from a level on.
+  package func logger(from level: Logger.Level) -> Logger {
+    Logger(label: "test") { _ in Handler(lines: self, logLevel: level) }
   }
+
+  /// A logger that writes all but traces here.
+  package var logger: Logger { logger(from: .debug) }
 }
