@@ -41,19 +41,6 @@ public struct FrameDialect: Hashable, Sendable {
     unknownSerial: UnknownSerial = .drop,
     maximumBody: Int = 16_777_216
   ) throws(FrameLayoutError) {
-    self.init(
-      unchecked: name, layout, serials, responseType, heartbeat, pushes, cancel, codes,
-      unknownSerial,
-      maximumBody)
-    try validate()
-  }
-
-  /// Makes a dialect from parts that are known to work together.
-  init(
-    unchecked name: String, _ layout: FrameLayout, _ serials: Serials, _ responseType: ResponseType,
-    _ heartbeat: HeartbeatFrames, _ pushes: Pushes, _ cancel: Cancel?, _ codes: Codes?,
-    _ unknownSerial: UnknownSerial, _ maximumBody: Int
-  ) {
     self.name = name
     self.layout = layout
     self.serials = serials
@@ -64,6 +51,7 @@ public struct FrameDialect: Hashable, Sendable {
     self.codes = codes
     self.unknownSerial = unknownSerial
     self.maximumBody = maximumBody
+    try validate()
   }
 }
 

@@ -82,16 +82,6 @@ public struct FrameLayout: Hashable, Sendable {
     try self.init(byteOrder: byteOrder, request: shape, response: shape, delimiter: delimiter)
   }
 
-  /// Makes a layout from parts that are known to work together.
-  init(
-    unchecked byteOrder: ByteOrder, request: Shape, response: Shape, delimiter: Delimiter? = nil
-  ) {
-    self.byteOrder = byteOrder
-    self.request = request
-    self.response = response
-    self.delimiter = delimiter
-  }
-
   /// The shape of a side's frames.
   package func shape(from role: Role) -> Shape { role == .client ? request : response }
 }

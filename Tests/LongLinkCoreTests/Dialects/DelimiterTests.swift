@@ -2,6 +2,7 @@
 
 import LongLinkCore
 import LongLinkDialects
+import LongLinkTestSupport
 import Testing
 
 @Suite struct DelimiterTests {

@@ -2,6 +2,7 @@
 
 import LongLinkCore
 import LongLinkDialects
+import LongLinkTestSupport
 import Testing
 
 /// A connection that speaks a dialect, without any stream.

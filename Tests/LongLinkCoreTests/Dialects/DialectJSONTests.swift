@@ -3,6 +3,7 @@
 import Foundation
 import LongLinkCore
 import LongLinkDialects
+import LongLinkTestSupport
 import Testing
 
 @Suite struct DialectJSONTests {
@@ -62,13 +63,14 @@ import Testing
       {"algorithm":"crc32","field":"checksum","over":"headerAndBody","width":4},\
       {"field":"length","of":"frame","width":2},\
       {"field":"type","width":2},{"field":"serial","width":4},\
-      {"field":"code","width":1}]}},"maximumBody":4096,"name":"custom",\
+      {"field":"code","width":1}]}},"maximumBody":4096,"name":"small",\
       "pushes":{"fromClient":[[61696,61951]],"fromServer":[[61440,61695]],"serial":0},\
       "responseType":{"offset":16384},\
       "serials":{"client":[1,2147483647],"server":[2147483648,4294967295]},\
       "unknownSerial":"violation"}
       """
-    let found = try json(.small())
+    let busy = DialectErrorCode(2, "busy", native: .overloaded)
+    let found = try json(.small(errors: [busy]))
     #expect(found == expected)
   }
 

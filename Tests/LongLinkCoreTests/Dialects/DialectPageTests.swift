@@ -3,6 +3,7 @@
 import Foundation
 import LongLinkCore
 import LongLinkDialects
+import LongLinkTestSupport
 import Testing
 
 /// What `Protocols/dialects.md` shows is what the library does.
@@ -39,7 +40,7 @@ import Testing
     #expect(try JSONDecoder().decode(FrameDialect.self, from: Data(text.utf8)) == parcels)
   }
 
-  @Test func `the diagrams are those of the library`() throws {
+  @Test func `the diagrams are those of the dialects`() throws {
     let text = try page()
     #expect(text.contains("\n```\n\(try FrameDialect.guarded().layout.diagram)```\n"))
     #expect(text.contains("\n```\n\(FrameDialect.bare.layout.diagram)```\n"))

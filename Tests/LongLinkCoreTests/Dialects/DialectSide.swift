@@ -122,30 +122,6 @@ struct DialectSide {
 }
 
 extension FrameDialect {
-  /// Little-endian, with a CRC-32 in front of everything, 2 bytes of length of the whole frame, and
-  /// a code of 1 byte.
-  static func small(
-    maximumBody: Int = 4096, unknownSerial: UnknownSerial = .violation
-  ) throws -> FrameDialect {
-    let front: [FrameLayout.Field] = [
-      .checksum(4, .crc32, over: .headerAndBody), .length(2, of: .frame), .type(2), .serial(4),
-    ]
-    let layout = try FrameLayout(
-      byteOrder: .little, request: FrameLayout.Shape(header: front),
-      response: FrameLayout.Shape(header: front + [.code(1)]))
-    return try FrameDialect(
-      layout: layout,
-      serials: Serials(client: 1...0x7FFF_FFFF, server: 0x8000_0000...0xFFFF_FFFF),
-      responseType: .offset(0x4000),
-      heartbeat: HeartbeatFrames(client: Ping(type: 0xFF01, serials: 1...0xFFFF, answer: 0xFF02)),
-      pushes: Pushes(fromServer: [0xF000...0xF0FF], fromClient: [0xF100...0xF1FF]),
-      cancel: Cancel(type: 0xFF03, target: .serial),
-      codes: Codes(
-        success: [0], failure: 1, errors: [DialectErrorCode(2, "busy", native: .overloaded)]),
-      unknownSerial: unknownSerial,
-      maximumBody: maximumBody)
-  }
-
   /// Text lines: a delimiter around each body.
   static func delimited(
     _ inside: FrameLayout.Delimiter.Inside, _ bytes: [UInt8] = [0x0D, 0x0A],

@@ -3,6 +3,7 @@
 import Foundation
 import LongLinkCore
 import LongLinkDialects
+import LongLinkTestSupport
 import Testing
 
 /// A vector of `Protocols/Vectors/Dialects`.

@@ -2,6 +2,7 @@
 
 import LongLinkCore
 import LongLinkDialects
+import LongLinkTestSupport
 import Testing
 
 @Suite struct FrameDialectTests {
@@ -54,17 +55,7 @@ import Testing
     #expect(dialect.codes == nil)
   }
 
-  @Test func `the shipped dialects work`() throws {
-    #expect(throws: Never.self) {
-      _ = try FrameDialect.guarded()
-      let bare = FrameDialect.bare
-      _ = try FrameLayout(request: bare.layout.request, response: bare.layout.response)
-      _ = try FrameDialect(
-        name: bare.name, layout: bare.layout, serials: bare.serials,
-        responseType: bare.responseType, heartbeat: bare.heartbeat, pushes: bare.pushes,
-        cancel: bare.cancel, codes: bare.codes, unknownSerial: bare.unknownSerial,
-        maximumBody: bare.maximumBody)
-    }
+  @Test func `a session prefix without bytes is refused, and a usual dialect is not`() {
     #expect(throws: FrameLayoutError.self) { try FrameDialect.guarded(sessionWidth: 0) }
     expect("nothing") { _ in }
   }

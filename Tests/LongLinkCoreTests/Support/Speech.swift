@@ -2,6 +2,7 @@
 
 import LongLinkCore
 import LongLinkDialects
+import LongLinkTestSupport
 
 /// The protocol that a connection speaks, and how it begins.
 enum Speech: CaseIterable {

@@ -2,6 +2,7 @@
 
 import LongLink
 import LongLinkServer
+import LongLinkTestSupport
 import LongLinkTesting
 import Testing
 import LongLinkDialects

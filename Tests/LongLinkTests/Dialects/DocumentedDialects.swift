@@ -63,10 +63,10 @@ private enum DocumentedDialects {
   }
 
   static func prefixes(
-    _ configuration: inout ClientConfiguration, _ token: String,
+    _ configuration: inout ClientConfiguration, _ json: Data, _ token: String,
     _ newToken: @escaping @Sendable () -> [UInt8]
   ) throws {
-    let guarded = try FrameDialect.guarded(sessionWidth: 36)
+    let guarded = try JSONDecoder().decode(FrameDialect.self, from: json)
     configuration.dialect = .custom(guarded, session: Array(token.utf8))
     configuration.dialect = .custom(guarded) { newToken() }
   }

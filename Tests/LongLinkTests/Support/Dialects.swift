@@ -2,6 +2,7 @@
 
 import LongLink
 import LongLinkServer
+import LongLinkTestSupport
 import LongLinkTesting
 import LongLinkTransport
 import Testing
@@ -56,34 +57,6 @@ enum Spoken: String, CaseIterable, Sendable, CustomTestStringConvertible {
 }
 
 extension FrameDialect {
-  /// Little-endian: a CRC-32 in front of everything, a length of 2 bytes of the whole frame, and a
-  /// code of 1 byte.
-  static func small(
-    serials: ClosedRange<UInt32> = 1...0x7FFF_FFFF, unknownSerial: UnknownSerial = .violation,
-    maximumBody: Int = 4096
-  ) throws -> FrameDialect {
-    let front: [FrameLayout.Field] = [
-      .checksum(4, .crc32, over: .headerAndBody), .length(2, of: .frame), .type(2), .serial(4),
-    ]
-    let layout = try FrameLayout(
-      byteOrder: .little, request: FrameLayout.Shape(header: front),
-      response: FrameLayout.Shape(header: front + [.code(1)]))
-    return try FrameDialect(
-      name: "small", layout: layout,
-      serials: Serials(client: serials, server: 0x8000_0000...0xFFFF_FFFF),
-      responseType: .offset(0x4000),
-      heartbeat: HeartbeatFrames(client: Ping(type: 0xFF01, serials: 1...0xFFFF, answer: 0xFF02)),
-      pushes: Pushes(fromServer: [0xF000...0xF0FF], fromClient: [0xF100...0xF1FF]),
-      cancel: Cancel(type: 0xFF03, target: .serial),
-      codes: Codes(
-        success: [0], failure: 1,
-        errors: [
-          DialectErrorCode(2, "busy", "come again later", native: .overloaded),
-          DialectErrorCode(3, "gone", "it is not there any more"),
-        ]),
-      unknownSerial: unknownSerial, maximumBody: maximumBody)
-  }
-
   /// Frames between line ends, which no body may hold.
   static func lines(
     inside: FrameLayout.Delimiter.Inside = .escaped(0x5C), serials: ClosedRange<UInt32> = 10...1000,

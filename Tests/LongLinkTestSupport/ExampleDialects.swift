@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkCore
+package import LongLinkCore
+package import LongLinkDialects
 
 extension FrameDialect {
   /// Makes a real-world dialect: a session prefix, Adler-32 over the body, and the type again.
   ///
   /// The server pings and the client echoes; a cancel identifies requests by their type. The prefix
   /// is 1 to 255 bytes wide; any other width throws.
-  public static func guarded(sessionWidth: Int = 36) throws(FrameLayoutError) -> FrameDialect {
+  package static func guarded(sessionWidth: Int = 36) throws(FrameLayoutError) -> FrameDialect {
     let trailer: [FrameLayout.Field] = [
       .checksum(8, .adler32, over: .body), .repeatedType(4),
     ]
@@ -33,23 +34,18 @@ extension FrameDialect {
   /// A real-world dialect: four numbers before a JSON body, without a checksum.
   ///
   /// The client pings with serial 1, the server with any other, and each echoes the other's.
-  public static let bare = FrameDialect(
-    unchecked: "bare",
-    FrameLayout(
-      unchecked: .big,
+  package static let bare = try! FrameDialect(
+    name: "bare",
+    layout: FrameLayout(
       request: FrameLayout.Shape(header: [.type(4), .serial(4), .length(4)]),
       response: FrameLayout.Shape(header: [.type(4), .serial(4), .code(4), .length(4)])),
-    Serials(client: 0x401...0xFFFF_FFFE),
-    .echo,
-    HeartbeatFrames(
+    serials: Serials(client: 0x401...0xFFFF_FFFE),
+    heartbeat: HeartbeatFrames(
       client: Ping(type: 1, serials: 1...1),
       server: Ping(type: 1, serials: 2...UInt32.max),
       interval: .seconds(60)),
-    Pushes(fromServer: [0...0, 2...0x400]),
-    nil,
-    fieldCodes,
-    .drop,
-    16_777_216)
+    pushes: Pushes(fromServer: [0...0, 2...0x400]),
+    codes: fieldCodes)
 
   private static let fieldCodes = Codes(
     success: [200],
@@ -74,4 +70,31 @@ extension FrameDialect {
       DialectErrorCode(455, "badRequestChecksum", "the checksum of a request was wrong"),
       DialectErrorCode(456, "emptyBody", "the body was empty"),
     ])
+
+  /// Little-endian: a CRC-32 in front of everything, a length of 2 bytes of the whole frame, and a
+  /// code of 1 byte.
+  package static func small(
+    serials: ClosedRange<UInt32> = 1...0x7FFF_FFFF, unknownSerial: UnknownSerial = .violation,
+    maximumBody: Int = 4096,
+    errors: [DialectErrorCode] = [
+      DialectErrorCode(2, "busy", "come again later", native: .overloaded),
+      DialectErrorCode(3, "gone", "it is not there any more"),
+    ]
+  ) throws -> FrameDialect {
+    let front: [FrameLayout.Field] = [
+      .checksum(4, .crc32, over: .headerAndBody), .length(2, of: .frame), .type(2), .serial(4),
+    ]
+    let layout = try FrameLayout(
+      byteOrder: .little, request: FrameLayout.Shape(header: front),
+      response: FrameLayout.Shape(header: front + [.code(1)]))
+    return try FrameDialect(
+      name: "small", layout: layout,
+      serials: Serials(client: serials, server: 0x8000_0000...0xFFFF_FFFF),
+      responseType: .offset(0x4000),
+      heartbeat: HeartbeatFrames(client: Ping(type: 0xFF01, serials: 1...0xFFFF, answer: 0xFF02)),
+      pushes: Pushes(fromServer: [0xF000...0xF0FF], fromClient: [0xF100...0xF1FF]),
+      cancel: Cancel(type: 0xFF03, target: .serial),
+      codes: Codes(success: [0], failure: 1, errors: errors),
+      unknownSerial: unknownSerial, maximumBody: maximumBody)
+  }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkCore
+import LongLinkDialects
 
 extension FrameLayout {
   /// A text diagram of the frames, 32 bits per row, with the offset of each row in bytes.
   ///
   /// Both directions are drawn if they differ. Offsets after the body count from its end.
-  public var diagram: String {
+  var diagram: String {
     guard request != response else { return diagram(of: request) }
     return "From the client:\n\n" + diagram(of: request) + "\nFrom the server:\n\n"
       + diagram(of: response)
@@ -21,7 +21,7 @@ extension FrameLayout {
       case .escaped: " (escaped)"
       case .lengthChecked, .refused, nil: ""
       }
-    let lead = shape.headerLength + (delimiter?.bytes.count ?? 0)
+    let lead = shape.header.reduce(delimiter?.bytes.count ?? 0) { $0 + $1.width }
     drawing.addLong("body\(escaped)", "\(lead)")
     drawing.add(shape.trailer.map { Drawing.Part($0.label, $0.width) } + marks, from: "+")
     return drawing.text
