@@ -98,12 +98,10 @@ import Testing
     _ principal: Principal?
   ) async throws {
     let called = Tally<MessageType>()
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        Self.identify(server, as: principal)
-        Self.route(on: server, requires: .attribute("role", "admin"), called: called)
-      }
-      let client = try stage.client(of: server)
+    try await Stage.serving { server in
+      Self.identify(server, as: principal)
+      Self.route(on: server, requires: .attribute("role", "admin"), called: called)
+    } _: { _, server, client in
       for type in Self.types {
         let error = try await failure { try await Self.call(type, client, body: [1]) }
         #expect(error.response == .forbidden && error.delivery == .refused, "\(type): \(error)")
@@ -119,12 +117,10 @@ import Testing
 
   @Test func `a request that its rule allows reaches its handler`() async throws {
     let called = Tally<MessageType>()
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        Self.identify(server, as: Self.ann)
-        Self.route(on: server, requires: Self.editors, called: called)
-      }
-      let client = try stage.client(of: server)
+    try await Stage.serving { server in
+      Self.identify(server, as: Self.ann)
+      Self.route(on: server, requires: Self.editors, called: called)
+    } _: { _, server, client in
       for type in Self.types { try await Self.call(type, client, body: [7, 7]) }
       #expect(await server.counters().connections.refusedAccess == 0)
     }
@@ -161,16 +157,14 @@ import Testing
 
   @Test func `a rule for all routes holds where there is no other`() async throws {
     let called = Tally<MessageType>()
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.route(1) { $0.body }
-        server.require(.authenticated)
-        server.route(2, requires: .everyone) { $0.body }
-        Self.route(on: server, requires: nil, called: called)
-        server.require(.everyone, for: 10)
-        server.require(.custom { _ in false }, for: 2)
-      }
-      let client = try stage.client(of: server)
+    try await Stage.serving { server in
+      server.route(1) { $0.body }
+      server.require(.authenticated)
+      server.route(2, requires: .everyone) { $0.body }
+      Self.route(on: server, requires: nil, called: called)
+      server.require(.everyone, for: 10)
+      server.require(.custom { _ in false }, for: 2)
+    } _: { _, _, client in
       #expect(try await client.request(10, [5]) == [5])
       for type: MessageType in [1, 2, 11, 12, 13, 14] {
         let error = try await failure { try await Self.call(type, client, body: [1]) }
@@ -182,11 +176,11 @@ import Testing
 
   @Test func `rules hold for short links as for connections`() async throws {
     let called = Tally<MessageType>()
-    try await ShortLinkTests.short(setUp: { server in
+    try await Stage.serving(in: .short) { server in
       server.routeBasics()
       Self.route(on: server, requires: .authenticated, called: called)
       server.require(.custom { $0.address != nil }, for: 11, 13)
-    }) { _, server, client in
+    } _: { _, server, client in
       // A short link carries items in one direction.
       for type: MessageType in [10, 12] {
         let error = try await failure { try await Self.call(type, client, body: [1]) }
@@ -204,15 +198,13 @@ import Testing
     _ principal: Principal?
   ) async throws {
     let received = Tally<MessageType>()
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.routeBasics()
-        Self.identify(server, as: principal)
-        server.onPush(7, requires: .authenticated) { push, _ in received.add(push.type) }
-        server.onPush(Pair.self, requires: .authenticated) { _, _ in received.add(8) }
-        server.onPush(9) { push, _ in received.add(push.type) }
-      }
-      let client = try stage.client(of: server)
+    try await Stage.serving { server in
+      server.routeBasics()
+      Self.identify(server, as: principal)
+      server.onPush(7, requires: .authenticated) { push, _ in received.add(push.type) }
+      server.onPush(Pair.self, requires: .authenticated) { _, _ in received.add(8) }
+      server.onPush(9) { push, _ in received.add(push.type) }
+    } _: { stage, server, client in
       try await client.connect()
       try await client.push(7, [1])
       try await client.push(Pair())

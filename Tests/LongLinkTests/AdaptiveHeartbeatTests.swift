@@ -43,6 +43,35 @@ import Testing
     }
   }
 
+  /// Runs a body with a client on a network, of which it has learned 240 s with so many failures.
+  private static func run(
+    in environment: TestEnvironment = .simulated, knowing failures: Int? = nil,
+    on network: String = "train", forgets: Bool = false, serverHeartbeat: Heartbeat = heartbeat,
+    connectTimeout: Duration = .seconds(10),
+    _ body:
+      @escaping @Sendable (Stage, LongLinkServer, LongLinkClient, Memory) async throws -> Void
+  ) async throws {
+    let memory = Memory()
+    if let failures {
+      let learned = LearnedHeartbeat(interval: .seconds(240), failures: failures)
+      memory.store(learned.text, network: network)
+    }
+    try await Stage.pair(in: environment) {
+      $0.heartbeat = heartbeat
+      $0.adaptiveHeartbeat = policy
+      $0.connectTimeout = connectTimeout
+      guard !forgets else { return }
+      $0.loadHeartbeat = { memory.load(network: $0) }
+      $0.storeHeartbeat = { memory.store($0, network: $1) }
+    } server: {
+      $0.heartbeat = serverHeartbeat
+    } _: { stage, server, client in
+      if !forgets { client.pathChanged(network: network) }
+      try await client.connect()
+      try await body(stage, server, client, memory)
+    }
+  }
+
   /// How many pings leave in an hour.
   private func pings(_ client: LongLinkClient, _ simulation: Simulation) async throws -> UInt64 {
     let before = await client.counters().connections.pingsSent
@@ -53,17 +82,8 @@ import Testing
   @Test func `the search settles below the time after which the path forgets, and is remembered`()
     async throws
   {
-    try await Stage.simulate { stage, simulation in
-      let memory = Memory()
-      let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
-      let client = try stage.client(of: server) {
-        $0.heartbeat = Self.heartbeat
-        $0.adaptiveHeartbeat = Self.policy
-        $0.loadHeartbeat = { memory.load(network: $0) }
-        $0.storeHeartbeat = { memory.store($0, network: $1) }
-      }
-      client.pathChanged(network: "home")
-      try await client.connect()
+    try await Self.run(on: "home") { stage, _, client, memory in
+      let simulation = stage.simulation!
       let router = router(in: simulation, forgettingAfter: .seconds(200))
       // 30, 90 and 150 s hold, 210 s do not: it is tried twice.
       try await simulation.sleep(for: .seconds(7_200))
@@ -87,18 +107,8 @@ import Testing
 
   @Test func `data lost on a path that has forgotten the connection counts as a loss`() async throws
   {
-    try await Stage.simulate { stage, simulation in
-      let memory = Memory()
-      memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 0).text, network: "train")
-      let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
-      let client = try stage.client(of: server) {
-        $0.heartbeat = Self.heartbeat
-        $0.adaptiveHeartbeat = Self.policy
-        $0.loadHeartbeat = { memory.load(network: $0) }
-        $0.storeHeartbeat = { memory.store($0, network: $1) }
-      }
-      client.pathChanged(network: "train")
-      try await client.connect()
+    try await Self.run(knowing: 0) { stage, _, client, memory in
+      let simulation = stage.simulation!
       let router = router(in: simulation, forgettingAfter: .seconds(200))
       try await simulation.sleep(for: .seconds(230))
       let error = try await failure {
@@ -113,26 +123,10 @@ import Testing
   }
 
   @Test func `a link that is lost in its trial counts as a loss`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let memory = Memory()
-      memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 0).text, network: "train")
-      let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
-      _ = try await stage.gateway(for: server)
-      let client = try stage.client(of: server) {
-        $0.heartbeat = Self.heartbeat
-        $0.adaptiveHeartbeat = Self.policy
-        $0.loadHeartbeat = { memory.load(network: $0) }
-        $0.storeHeartbeat = { memory.store($0, network: $1) }
-        $0.ways = [.longLink, .simulatedShort(to: ShortLinkTests.gatewayAddress)]
-        $0.connectTimeout = .seconds(500)
-      }
-      client.pathChanged(network: "train")
-      try await client.connect()
-      let hanging = client.submit(.hang, [], options: RequestOptions(timeout: .seconds(100)))
-      try await stage.until { await server.counters().requestsRunning == 1 }
-      simulation.network.loseAllLinks()
-      _ = try await failure { try await hanging.value }
-      try await stage.until { await server.peers().isEmpty }
+    try await Self.run(in: .bothWays, knowing: 0, connectTimeout: .seconds(500)) {
+      stage, server, client, memory in
+      let simulation = stage.simulation!
+      try await stage.cut(server, client)
       let before = memory.load(network: "train")
       try await stage.until { await server.peers().count == 1 }
       try await simulation.sleep(for: .seconds(200))
@@ -144,32 +138,17 @@ import Testing
   }
 
   @Test func `a client begins with the interval that was learned before`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let memory = Memory()
-      memory.store(LearnedHeartbeat(interval: .seconds(240), failures: 2).text, network: "train")
-      let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
-      let client = try stage.client(of: server) {
-        $0.heartbeat = Self.heartbeat
-        $0.adaptiveHeartbeat = Self.policy
-        $0.loadHeartbeat = { memory.load(network: $0) }
-        $0.storeHeartbeat = { memory.store($0, network: $1) }
-      }
-      client.pathChanged(network: "train")
-      try await client.connect()
-      #expect((14...15).contains(try await pings(client, simulation)))
+    try await Self.run(knowing: 2) { stage, _, client, _ in
+      let pings = try await pings(client, stage.simulation!)
+      #expect((14...15).contains(pings))
     }
   }
 
   @Test func `on a path that forgets nothing the interval grows to the heartbeat's own`()
     async throws
   {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.heartbeat = Self.heartbeat })
-      let client = try stage.client(of: server) {
-        $0.heartbeat = Self.heartbeat
-        $0.adaptiveHeartbeat = Self.policy
-      }
-      try await client.connect()
+    try await Self.run(forgets: true) { stage, _, client, _ in
+      let simulation = stage.simulation!
       try await simulation.sleep(for: .seconds(3_600))
       // Now and then the server's ping comes first.
       #expect(try await pings(client, simulation) <= 12)
@@ -178,15 +157,11 @@ import Testing
   }
 
   @Test func `nothing longer than the server allows is tried`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: {
-        $0.heartbeat = Heartbeat(interval: .seconds(60), timeout: .seconds(10))
-      })
-      let client = try stage.client(of: server) {
-        $0.heartbeat = Self.heartbeat
-        $0.adaptiveHeartbeat = Self.policy
-      }
-      try await client.connect()
+    try await Self.run(
+      forgets: true,
+      serverHeartbeat: Heartbeat(interval: .seconds(60), timeout: .seconds(10))
+    ) { stage, _, client, _ in
+      let simulation = stage.simulation!
       try await simulation.sleep(for: .seconds(3_600))
       simulation.network.links[0].silence()
       let silenced = simulation.now

@@ -128,15 +128,15 @@ import Testing
 
   @Test func `a short link passes the same function`() async throws {
     let seen = Tally<Bool>()
-    try await ShortLinkTests.short {
+    try await Stage.serving(in: .short) { server in
+      server.route(7) { request in Array((request.peer.principal?.name ?? "nobody").utf8) }
+    } client: {
       $0.credential = { Array("key-eve".utf8) }
     } server: {
       $0.authenticate = { request in
         seen.add(request.isShortLink)
         return try Self.byKey(request)
       }
-    } setUp: { server in
-      server.route(7) { request in Array((request.peer.principal?.name ?? "nobody").utf8) }
     } _: { _, _, client in
       try await client.expectName("eve")
       try await client.expectName("eve")

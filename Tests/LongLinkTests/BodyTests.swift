@@ -13,12 +13,11 @@ import Testing
 
   @Test(arguments: TestEnvironment.allCases)
   func `bodies around the size of a fragment`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair(in: environment) { _, _, client in
       for count in [0, 1, 65_534, 65_535, 65_536, 65_537, 131_072, 131_073, 1_000_000] {
         let body = body(count)
-        #expect(try await client.request(.echo, body) == body, "\(count)")
+        let answer = try await client.request(.echo, body)
+        #expect(answer == body, "\(count)")
       }
     }
   }
@@ -27,13 +26,13 @@ import Testing
   func `the largest body is carried and one byte more is not`(_ environment: TestEnvironment)
     async throws
   {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve { server in
-        server.route(.echo) { request in [UInt8]("\(request.body.count)".utf8) }
-        server.route(4) { _ in [UInt8](repeating: 9, count: 16_777_216) }
-        server.route(5) { _ in [UInt8](repeating: 9, count: 16_777_217) }
-      }
-      let client = try stage.client(of: server) { $0.timeout = .seconds(600) }
+    try await Stage.serving(in: environment) { server in
+      server.route(.echo) { request in [UInt8]("\(request.body.count)".utf8) }
+      server.route(4) { _ in [UInt8](repeating: 9, count: 16_777_216) }
+      server.route(5) { _ in [UInt8](repeating: 9, count: 16_777_217) }
+    } client: {
+      $0.timeout = .seconds(600)
+    } _: { _, _, client in
       // The metadata that tells the deadline is part of the body.
       let largest = [UInt8](repeating: 7, count: 16_777_216 - 64)
       #expect(try await client.request(.echo, largest) == Array("16777152".utf8))
@@ -77,12 +76,13 @@ import Testing
   }
 
   @Test func `large bodies share a connection`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server) { $0.timeout = .seconds(600) }
+    try await Stage.pair(client: { $0.timeout = .seconds(600) }) { _, server, client in
       let bodies = (0..<6).map { body(200_000 + $0 * 50_001) }
       let tasks = bodies.map { client.submit(.echo, $0) }
-      for (task, body) in zip(tasks, bodies) { #expect(try await task.value == body) }
+      for (task, body) in zip(tasks, bodies) {
+        let answer = try await task.value
+        #expect(answer == body)
+      }
       #expect(await server.counters().connections.requestsReceived == 6)
     }
   }

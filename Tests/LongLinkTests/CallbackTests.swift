@@ -132,9 +132,7 @@ import Testing
   }
 
   @Test func `a peer that has ended may be asked again from a completion`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair { stage, server, client in
       try await client.connect()
       let peer = try #require(await server.peers().first)
       await client.close()
@@ -146,13 +144,11 @@ import Testing
   }
 
   @Test func `completions are called before their connection has ended`() async throws {
-    try await Stage.simulate { stage, _ in
-      let order = Tally<String>()
-      let server = try await stage.serve {
-        $0.routeBasics()
-        $0.onDisconnect { _ in order.add("disconnected") }
-      }
-      let client = try stage.client(of: server)
+    let order = Tally<String>()
+    try await Stage.serving {
+      $0.routeBasics()
+      $0.onDisconnect { _ in order.add("disconnected") }
+    } _: { _, server, client in
       client.onRequest(.hang) { request in
         try await request.clock.sleep(for: .seconds(1_000_000))
         return request.body

@@ -65,15 +65,13 @@ import Testing
   func `writers on an actor of the client's loop are never forgotten`(
     environment: TestEnvironment, isConnected: Bool
   ) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve { server in
-        server.routeStream(20, .requestItems) { _, items, _ in
-          var counts = [UInt8](repeating: 0, count: 8)
-          for try await item in items { counts[Int(item[0])] += 1 }
-          return counts
-        }
+    try await Stage.serving(in: environment) { server in
+      server.routeStream(20, .requestItems) { _, items, _ in
+        var counts = [UInt8](repeating: 0, count: 8)
+        for try await item in items { counts[Int(item[0])] += 1 }
+        return counts
       }
-      let client = try stage.client(of: server)
+    } _: { _, _, client in
       if isConnected { try await client.connect() }
       // Together they are larger than the window, so that most wait for others.
       let counts = try await LoopCaller(client).send(writers: 8, items: 10, of: 9_000)
@@ -85,17 +83,16 @@ import Testing
   func `writers on an actor of the client's loop learn of the end`(
     _ environment: TestEnvironment
   ) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve { server in
-        server.routeStream(20, .requestItems) { _, items, _ in
-          for try await _ in items { return [7] }
-          return []
-        }
+    try await Stage.serving(in: environment) { server in
+      server.routeStream(20, .requestItems) { _, items, _ in
+        for try await _ in items { return [7] }
+        return []
       }
-      let client = try stage.client(of: server)
+    } _: { _, _, client in
       let caller = LoopCaller(client)
       for _ in 0..<20 {
-        #expect(try await caller.send(writers: 4, items: 100, of: 9_000) == [7])
+        let answer = try await caller.send(writers: 4, items: 100, of: 9_000)
+        #expect(answer == [7])
       }
     }
   }

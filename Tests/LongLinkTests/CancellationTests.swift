@@ -11,9 +11,7 @@ import Testing
   func `a task that was cancelled before sends no request`(_ environment: TestEnvironment)
     async throws
   {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair(in: environment) { stage, server, client in
       try await client.connect()
       let gate = Latch()
       let task = stage.spawn {
@@ -47,15 +45,13 @@ import Testing
   }
 
   @Test func `a request that was not yet written is taken back`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let received = Tally<[UInt8]>()
-      let server = try await stage.serve { server in
-        server.route(.echo) { request in
-          received.add(request.body)
-          return request.body
-        }
+    let received = Tally<[UInt8]>()
+    try await Stage.serving { server in
+      server.route(.echo) { request in
+        received.add(request.body)
+        return request.body
       }
-      let client = try stage.client(of: server)
+    } _: { _, server, client in
       try await client.connect()
       // All in one turn of the loop, at the end of which one write takes what is left.
       let tasks = await client.loop.run {
@@ -154,11 +150,10 @@ import Testing
 
   @Test(arguments: TestEnvironment.allCases)
   func `cancelling after the answer changes nothing`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair(in: environment) { _, _, client in
       let handle = client.submit(.echo, [1])
-      #expect(try await handle.value == [1])
+      let answer = try await handle.value
+      #expect(answer == [1])
       handle.cancel()
       #expect(try await handle.value == [1])
       let counters = await client.counters()
@@ -190,9 +185,7 @@ import Testing
 
   @Test(arguments: TestEnvironment.allCases)
   func `a large request is cancelled on its way`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair(in: environment) { stage, server, client in
       try await client.connect()
       let body = [UInt8](repeating: 7, count: 8_000_000)
       // Whether all of it has left or not, the server is told.

@@ -10,9 +10,7 @@ import Testing
 @Suite struct CloseTests {
   @Test(arguments: TestEnvironment.allCases)
   func `closing ends every request once`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve(configure: { $0.maxInFlight = 3 })
-      let client = try stage.client(of: server)
+    try await Stage.pair(in: environment, server: { $0.maxInFlight = 3 }) { stage, server, client in
       try await client.connect()
       let endings = Tally<(Int, Result<[UInt8], LongLinkError>)>()
       for number in 0..<10 {
@@ -187,17 +185,15 @@ import Testing
   }
 
   @Test func `earlier pushes are sent whole`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let received = Tally<Push>()
-      let server = try await stage.serve { server in
-        server.onPush(7) { push, _ in received.add(push) }
-      }
-      let client = try stage.client(of: server)
+    let received = Tally<Push>()
+    try await Stage.serving { server in
+      server.onPush(7) { push, _ in received.add(push) }
+    } _: { stage, _, client in
       try await client.connect()
       let body = [UInt8](repeating: 5, count: 1_000_000)
       try await client.push(7, body)
       await client.close(within: .seconds(10))
-      try await simulation.sleep(for: .seconds(1))
+      try await stage.clientLoop.sleep(for: .seconds(1))
       #expect(received.elements == [Push(type: 7, body: body)])
     }
   }

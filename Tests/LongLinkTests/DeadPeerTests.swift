@@ -151,15 +151,13 @@ import Testing
   }
 
   @Test func `a slow handler on a healthy link raises no suspicion`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair { stage, _, client in
       for _ in 0..<3 {
         _ = try await failure {
           try await client.request(.hang, [1], options: RequestOptions(timeout: .seconds(1)))
         }
       }
-      try await simulation.sleep(for: .seconds(20))
+      try await stage.clientLoop.sleep(for: .seconds(20))
       let counters = await client.counters()
       #expect(counters.connects == 1)
       #expect(counters.connections.earlySuspicions == 0)

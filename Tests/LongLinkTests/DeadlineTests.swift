@@ -87,19 +87,17 @@ import Testing
   }
 
   @Test func `the server's handler is cancelled at the deadline and knows it`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let ended = Tally<Duration>()
-      let left = Tally<Duration>()
-      let server = try await stage.serve { server in
-        server.route(.hang) { request in
-          let began = request.clock.now
-          left.add(began.duration(to: request.deadline!))
-          defer { ended.add(began.duration(to: request.clock.now)) }
-          try await request.clock.sleep(for: .seconds(100))
-          return request.body
-        }
+    let ended = Tally<Duration>()
+    let left = Tally<Duration>()
+    try await Stage.serving { server in
+      server.route(.hang) { request in
+        let began = request.clock.now
+        left.add(began.duration(to: request.deadline!))
+        defer { ended.add(began.duration(to: request.clock.now)) }
+        try await request.clock.sleep(for: .seconds(100))
+        return request.body
       }
-      let client = try stage.client(of: server)
+    } _: { stage, server, client in
       try await client.connect()
       let error = try await failure {
         try await client.request(.hang, [1], options: RequestOptions(timeout: .seconds(2)))
@@ -108,7 +106,7 @@ import Testing
       await ended.reached(1)
       #expect(left.elements[0] <= .seconds(2) && left.elements[0] > .milliseconds(1_990))
       #expect(ended.elements[0] <= .seconds(2) + .milliseconds(3))
-      try await simulation.sleep(for: .milliseconds(10))
+      try await stage.clientLoop.sleep(for: .milliseconds(10))
       let counters = await server.counters()
       #expect(counters.requestsRunning == 0)
       #expect(counters.connections.handlersLate == 1)
@@ -142,16 +140,14 @@ import Testing
   func `a server that was not told the deadline gets a cancel when it passes`(
     isConnected: Bool, size: Int
   ) async throws {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.maxBody = 1_000 })
-      let client = try stage.client(of: server)
+    try await Stage.pair(server: { $0.maxBody = 1_000 }) { stage, server, client in
       if isConnected { try await client.connect() }
       let error = try await failure {
         try await client.request(
           .hang, [UInt8](repeating: 1, count: size), options: RequestOptions(timeout: .seconds(2)))
       }
       #expect(error.code == .deadlineExceeded && error.delivery == .sent)
-      try await simulation.sleep(for: .milliseconds(10))
+      try await stage.clientLoop.sleep(for: .milliseconds(10))
       let counters = await server.counters()
       #expect(counters.requestsRunning == 0)
       #expect(counters.connections.cancelsReceived == (size == 1_000 ? 1 : 0))
@@ -226,9 +222,7 @@ import Testing
 
   @Test(arguments: [Duration.zero, .seconds(-5)])
   func `a request without time left is never sent`(_ timeout: Duration) async throws {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair { _, server, client in
       try await client.connect()
       let error = try await failure {
         try await client.request(.echo, [1], options: RequestOptions(timeout: timeout))

@@ -123,12 +123,10 @@ import Testing
   }
 
   @Test func `a request or response beyond the limit of its type is named as such`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.routeBasics()
-        server.route(RPCMethod<Frugal, EmptyBody>(9)) { _, _ in EmptyBody() }
-      }
-      let client = try stage.client(of: server)
+    try await Stage.serving { server in
+      server.routeBasics()
+      server.route(RPCMethod<Frugal, EmptyBody>(9)) { _, _ in EmptyBody() }
+    } _: { _, server, client in
       _ = try await client.request(9, [UInt8](repeating: 0, count: 1_250))
       let error = try await failure {
         try await client.request(9, [UInt8](repeating: 0, count: 1_251))
@@ -211,12 +209,10 @@ import Testing
   @Test func `a decoder that swaps its memory gives back what it has taken, and no more`()
     async throws
   {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.routeBasics()
-        server.route(RPCMethod<Swapping, EmptyBody>(9)) { _, _ in EmptyBody() }
-      }
-      let client = try stage.client(of: server)
+    try await Stage.serving { server in
+      server.routeBasics()
+      server.route(RPCMethod<Swapping, EmptyBody>(9)) { _, _ in EmptyBody() }
+    } _: { _, server, client in
       _ = try await client.request(.echo, [1])
       let held = await server.counters().bytesHeld
       for _ in 0..<3 { _ = try await client.request(9, [1]) }
@@ -233,14 +229,12 @@ import Testing
   func `one body that only has an estimate may be as large as any`(
     _ memoryLimit: Int
   ) async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.routeBasics()
-        server.route(RPCMethod<Estimated, EmptyBody>(9)) { _, _ in EmptyBody() }
-      } configure: {
-        $0.memoryLimit = memoryLimit
-      }
-      let client = try stage.client(of: server)
+    try await Stage.serving { server in
+      server.routeBasics()
+      server.route(RPCMethod<Estimated, EmptyBody>(9)) { _, _ in EmptyBody() }
+    } server: {
+      $0.memoryLimit = memoryLimit
+    } _: { _, _, client in
       for count in [1_000, 6_000_000, 16_000_000] {
         _ = try await client.request(9, [UInt8](repeating: 0, count: count))
       }
@@ -252,15 +246,13 @@ import Testing
   func `a body for which there can never be memory is too large`(
     _ memoryLimit: Int, _ most: Int
   ) async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.routeBasics()
-        server.route(RPCMethod<Estimated, EmptyBody>(9)) { _, _ in EmptyBody() }
-      } configure: {
-        $0.maxBody = 1_000_000
-        $0.memoryLimit = memoryLimit
-      }
-      let client = try stage.client(of: server)
+    try await Stage.serving { server in
+      server.routeBasics()
+      server.route(RPCMethod<Estimated, EmptyBody>(9)) { _, _ in EmptyBody() }
+    } server: {
+      $0.maxBody = 1_000_000
+      $0.memoryLimit = memoryLimit
+    } _: { _, server, client in
       let error = try await failure {
         try await client.request(9, [UInt8](repeating: 0, count: 900_000))
       }

@@ -89,9 +89,9 @@ import Testing
 
   @Test(arguments: textsOfErrors)
   func `the text of an application's error is shown`(body: [UInt8], text: String) async throws {
-    try await Stage.run(.simulated) { stage in
-      let server = try await stage.serve { $0.route(1) { _ in throw Rejection(1_000, body: body) } }
-      let client = try stage.client(of: server)
+    try await Stage.serving(
+      in: .simulated, { $0.route(1) { _ in throw Rejection(1_000, body: body) } }
+    ) { _, _, client in
       let error = try await failure { try await client.request(1, []) }
       #expect(error.body == body)
       #expect("\(error)".hasSuffix(": rejected 1000\(text); delivery: answered"), "\(error)")

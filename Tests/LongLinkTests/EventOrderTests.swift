@@ -9,15 +9,13 @@ import Testing
 @Suite struct EventOrderTests {
   @Test func `a request that a closing client has encoded is not reported as unsent`() async throws
   {
-    try await Stage.simulate { stage, _ in
-      let handled = Tally<Void>()
-      let server = try await stage.serve { server in
-        server.route(.echo) { request in
-          handled.add(())
-          return request.body
-        }
+    let handled = Tally<Void>()
+    try await Stage.serving { server in
+      server.route(.echo) { request in
+        handled.add(())
+        return request.body
       }
-      let client = try stage.client(of: server)
+    } _: { _, server, client in
       try await client.connect()
       let handle = client.submit(.echo, [1])
       await client.close(within: .zero)
@@ -30,18 +28,16 @@ import Testing
   @Test func `a connection that responses push over the unread bound ends, and the server lives`()
     async throws
   {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.route(.echo) { request in
-          try await request.clock.sleep(for: .milliseconds(1))
-          return [UInt8](repeating: 1, count: 900_000)
-        }
-      } configure: {
-        $0.maxBody = 1_000_000
-        $0.maxUnreadOutput = 1_000_000
-        $0.waterMarks = WaterMarks(high: 1_000_000, low: 0)
+    try await Stage.serving { server in
+      server.route(.echo) { request in
+        try await request.clock.sleep(for: .milliseconds(1))
+        return [UInt8](repeating: 1, count: 900_000)
       }
-      let client = try stage.client(of: server)
+    } server: {
+      $0.maxBody = 1_000_000
+      $0.maxUnreadOutput = 1_000_000
+      $0.waterMarks = WaterMarks(high: 1_000_000, low: 0)
+    } _: { _, server, client in
       try await client.connect()
       let handles = (0..<20).map { _ in client.submit(.echo, [1]) }
       for handle in handles { _ = try? await handle.value }

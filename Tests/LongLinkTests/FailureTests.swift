@@ -142,9 +142,7 @@ import Darwin
 
   @Test(arguments: TestEnvironment.allCases)
   func `a server that stops with a request sent`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair(in: environment) { stage, server, client in
       let task = client.submit(.hang, [1])
       try await stage.until { await server.counters().requestsRunning == 1 }
       await server.shutDown(within: .zero)
@@ -156,20 +154,18 @@ import Darwin
 
   @Test(arguments: TestEnvironment.allCases)
   func `a handler that rejects`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve { server in
-        server.routeBasics()
-        server.route(4) { _ in throw Rejection(.forbidden, "not you") }
-        server.route(5) { _ in
-          throw Rejection(.overloaded, "later", retryAfter: .milliseconds(1_500))
-        }
-        server.route(6) { request in
-          await Task.yield()
-          throw Rejection(8_388_607, body: [])
-        }
-        server.route(7) { _ in throw Rejection(.ok, "fine") }
+    try await Stage.serving(in: environment) { server in
+      server.routeBasics()
+      server.route(4) { _ in throw Rejection(.forbidden, "not you") }
+      server.route(5) { _ in
+        throw Rejection(.overloaded, "later", retryAfter: .milliseconds(1_500))
       }
-      let client = try stage.client(of: server)
+      server.route(6) { request in
+        await Task.yield()
+        throw Rejection(8_388_607, body: [])
+      }
+      server.route(7) { _ in throw Rejection(.ok, "fine") }
+    } _: { _, _, client in
       let own = try await failure { try await client.request(.fail, [1]) }
       #expect(own.code == .rejected && own.delivery == .answered)
       #expect(own.response == 1_234 && own.body == [9, 8, 7])
@@ -192,15 +188,13 @@ import Darwin
     struct Secret: Error {
       let password = "hunter2"
     }
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve { server in
-        server.route(4) { _ in throw Secret() }
-        server.route(5) { _ in
-          await Task.yield()
-          throw Secret()
-        }
+    try await Stage.serving(in: environment) { server in
+      server.route(4) { _ in throw Secret() }
+      server.route(5) { _ in
+        await Task.yield()
+        throw Secret()
       }
-      let client = try stage.client(of: server)
+    } _: { _, server, client in
       for type: MessageType in [4, 5] {
         let error = try await failure { try await client.request(type, [1]) }
         #expect(error.response == .failed)
@@ -214,9 +208,7 @@ import Darwin
 
   @Test(arguments: TestEnvironment.allCases)
   func `a type without a handler is refused`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair(in: environment) { _, server, client in
       let error = try await failure { try await client.request(99, [1]) }
       #expect(error.code == .rejected)
       #expect(error.response == .unknownType)
@@ -230,9 +222,7 @@ import Darwin
   func `a body that the server does not accept is not sent`(_ environment: TestEnvironment)
     async throws
   {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve(configure: { $0.maxBody = 1_000 })
-      let client = try stage.client(of: server)
+    try await Stage.pair(in: environment, server: { $0.maxBody = 1_000 }) { _, server, client in
       let error = try await failure {
         try await client.request(.echo, [UInt8](repeating: 1, count: 1_001))
       }
@@ -248,11 +238,11 @@ import Darwin
   func `an answer that the client does not accept fails at the server`(
     _ environment: TestEnvironment
   ) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve { server in
-        server.route(.echo) { _ in [UInt8](repeating: 1, count: 1_001) }
-      }
-      let client = try stage.client(of: server) { $0.maxBody = 1_000 }
+    try await Stage.serving(in: environment) { server in
+      server.route(.echo) { _ in [UInt8](repeating: 1, count: 1_001) }
+    } client: {
+      $0.maxBody = 1_000
+    } _: { _, _, client in
       let error = try await failure { try await client.request(.echo, [1]) }
       #expect(error.response == .failed)
       #expect(error.delivery == .answered)
@@ -261,12 +251,12 @@ import Darwin
 
   @Test(arguments: TestEnvironment.allCases)
   func `requests over the waiting limit are refused`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve(configure: { $0.maxInFlight = 1 })
-      let client = try stage.client(of: server) {
-        $0.maxWaiting = 2
-        $0.timeout = .seconds(1_000)
-      }
+    try await Stage.pair(in: environment) {
+      $0.maxWaiting = 2
+      $0.timeout = .seconds(1_000)
+    } server: {
+      $0.maxInFlight = 1
+    } _: { _, _, client in
       try await client.connect()
       let tasks = await client.loop.run { (0..<4).map { _ in client.submit(.hang, [1]) } }
       let error = try await failure { try await tasks[3].value }

@@ -22,6 +22,19 @@ import Testing
 
   // MARK: Requests and their handlers
 
+  /// Requests of type 9 are counted, and wait.
+  private static func holding(
+    _ calls: Tally<UInt32>, until ends: Latch
+  ) -> @Sendable (LongLinkServer) -> Void {
+    { server in
+      server.route(9) { request in
+        calls.add(request.serial)
+        await ends.wait()
+        return request.body
+      }
+    }
+  }
+
   @Test(arguments: TestEnvironment.allCases)
   func `the handler of a request that was cancelled before is not called`(
     _ environment: TestEnvironment
@@ -56,13 +69,7 @@ import Testing
   {
     try await Stage.simulate { stage, simulation in
       let (calls, ends) = (Tally<UInt32>(), Latch())
-      let server = try await stage.serve { server in
-        server.route(9) { request in
-          calls.add(request.serial)
-          await ends.wait()
-          return request.body
-        }
-      } configure: {
+      let server = try await stage.serve(setUp: Self.holding(calls, until: ends)) {
         $0.maxInFlight = 4
       }
       let client = try await Self.raw(stage, server)
@@ -87,13 +94,7 @@ import Testing
   @Test func `a handler that returns after its connection has ended is counted`() async throws {
     try await Stage.simulate { stage, simulation in
       let (calls, ends) = (Tally<UInt32>(), Latch())
-      let server = try await stage.serve { server in
-        server.route(9) { request in
-          calls.add(request.serial)
-          await ends.wait()
-          return request.body
-        }
-      }
+      let server = try await stage.serve(setUp: Self.holding(calls, until: ends))
       let client = try await Self.raw(stage, server)
       client.send(.request(9, serial: 50))
       await calls.reached(1)
@@ -110,13 +111,7 @@ import Testing
   {
     try await Stage.simulate { stage, simulation in
       let (calls, ends) = (Tally<UInt32>(), Latch())
-      let server = try await stage.serve { server in
-        server.route(9) { request in
-          calls.add(request.serial)
-          await ends.wait()
-          return request.body
-        }
-      } configure: {
+      let server = try await stage.serve(setUp: Self.holding(calls, until: ends)) {
         $0.maxBody = 1_000
         // Room for 20 of them, by what each counts besides its body.
         $0.memoryLimit = 20 * 4_096
@@ -185,12 +180,10 @@ import Testing
   @Test func `a body that a typed route cannot decode is refused, and its handler not called`()
     async throws
   {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve { server in
-        server.route(RPCMethod<EmptyBody, [UInt8]>(7)) { _, request in request.body }
-        server.route(RPCMethod<EmptyBody, EmptyBody>(8)) { body, request async in body }
-      }
-      let client = try stage.client(of: server)
+    try await Stage.serving { server in
+      server.route(RPCMethod<EmptyBody, [UInt8]>(7)) { _, request in request.body }
+      server.route(RPCMethod<EmptyBody, EmptyBody>(8)) { body, request async in body }
+    } _: { _, server, client in
       for type: MessageType in [7, 8] {
         let error = try await failure { try await client.request(type, [1]) }
         #expect(error.response == .malformed)

@@ -281,14 +281,14 @@ import Testing
 
   @Test func `an access rule refuses before interceptors, over short links as well`() async throws {
     let seen = Tally<String>()
-    try await ShortLinkTests.short(setUp: { server in
+    try await Stage.serving(in: .short) { server in
       Self.routes(server, seen)
       server.intercept { request, next in
         seen.add("interceptor \(request.type)")
         return try await next(request)
       }
       server.require(.authenticated, for: 10)
-    }) { _, server, client in
+    } _: { _, server, client in
       let error = try await failure { try await Self.call(10, client) }
       #expect(error.response == .forbidden && error.delivery == .refused)
       #expect(try await Self.call(11, client) == [5])

@@ -9,9 +9,6 @@ import Testing
 
 /// What happens to a long link while it stands its trial, because an earlier one was cut.
 @Suite struct LinkTrialTests {
-  private static let gatewayAddress = ShortLinkTests.gatewayAddress
-  private static let way = "short://10.0.0.1:8080"
-
   /// What the application and the server say.
   private final class Login: Sendable {
     private let state = Mutex((credential: [UInt8(1)], isRefused: false))
@@ -36,7 +33,7 @@ import Testing
   }
 
   /// Runs a body when the network has cut so many long links of a client, so that the next one
-  /// stands a trial: of 3 seconds after the first one, of twice as long after each further one.
+  /// stands a trial.
   private static func cut(
     _ cuts: Int = 1,
     server change: @Sendable @escaping (inout ServerConfiguration) -> Void = { _ in },
@@ -44,25 +41,14 @@ import Testing
     setUp: @Sendable @escaping (LongLinkClient) -> Void = { _ in },
     _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient) async throws -> Void
   ) async throws {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(setUp: ShortLinkTests.routes, configure: change)
-      _ = try await stage.gateway(for: server)
-      let client = try stage.client(of: server) {
-        $0.ways = [.longLink, .simulatedShort(to: gatewayAddress)]
-        $0.connectTimeout = .seconds(3)
-        $0.sendsCredentialUnencrypted = true
-        configure(&$0)
-      }
+    try await Stage.pair(in: .bothWays) {
+      $0.sendsCredentialUnencrypted = true
+      configure(&$0)
+    } server: {
+      change(&$0)
+    } _: { stage, server, client in
       setUp(client)
-      try await client.connect()
-      for _ in 0..<cuts {
-        try await stage.until { client.state.isConnected }
-        let hanging = client.submit(.hang, [], options: RequestOptions(timeout: .seconds(100)))
-        try await stage.until { await server.counters().requestsRunning == 1 }
-        for link in simulation.network.links(to: server.addresses[0]) { link.lose() }
-        let error = try await failure { try await hanging.value }
-        #expect(error.delivery == .sent)
-      }
+      for _ in 0..<cuts { try await stage.cut(server, client) }
       // It waits without requests for the next one.
       try await client.expectEcho([0])
       try await inTrial(stage, server, client)
@@ -70,16 +56,12 @@ import Testing
     }
   }
 
-  /// Waits until the next long link stands its trial.
+  /// Waits until the next long link stands its trial, beside the short ones.
   private static func inTrial(
     _ stage: Stage, _ server: LongLinkServer, _ client: LongLinkClient
   ) async throws {
-    // Short links have ended, too.
-    try await stage.clientLoop.sleep(for: .milliseconds(100))
-    try await stage.until { await server.counters().openConnections == 1 }
-    try await stage.clientLoop.sleep(for: .milliseconds(100))
-    #expect(await server.counters().openConnections == 1)
-    #expect(client.state == .short(way))
+    try await stage.trial(of: server)
+    #expect(client.state == .short(Way.gatewayName))
   }
 
   // MARK: Credentials
@@ -125,19 +107,23 @@ import Testing
     } client: {
       $0.credential = { login.credential() }
     } _: { stage, server, client in
-      for _ in 0..<5 {
+      for count: UInt64 in 1...5 {
         try await Self.inTrial(stage, server, client)
         #expect(await server.endConnections(of: "ann") == 1)
-        try await stage.until { await server.counters().openConnections == 0 }
+        try await stage.until { await client.counters().trialsFailed == count }
         try await client.expectEcho([1])
-        #expect(client.state == .short(Self.way))
+        #expect(client.state == .short(Way.gatewayName))
       }
       try await stage.until { client.state.isConnected }
       try await client.expectEcho([2])
     }
   }
 
-  @Test func `a trial shows that the server accepts the credential`() async throws {
+  /// Two refusals of the same credential in a row would stop the client.
+  @Test(arguments: [false, true])
+  func `a trial shows that the server accepts the credential, however it ends`(
+    isLost: Bool
+  ) async throws {
     let login = Login(isNewEachTime: false)
     try await Self.cut {
       $0.authenticate = { _ in
@@ -149,13 +135,82 @@ import Testing
     } _: { stage, server, client in
       for refusals: UInt64 in 1...4 {
         login.isRefused = true
-        await server.endConnections(of: "ann")
+        if isLost {
+          stage.simulation?.network.loseAllLinks()
+        } else {
+          await server.endConnections(of: "ann")
+        }
         try await stage.until { await server.counters().authentications.refused == refusals }
         login.isRefused = false
         try await Self.inTrial(stage, server, client)
       }
       try await stage.until { client.state.isConnected }
       try await client.expectEcho([1])
+    }
+  }
+
+  @Test func `a trial ends before the credential expires`() async throws {
+    try await Stage.pair(in: .bothWays) {
+      $0.credential = { [1] }
+      $0.sendsCredentialUnencrypted = true
+      $0.connectTimeout = .seconds(10)
+    } server: {
+      $0.authenticate = { _ in Authentication(Principal("eve"), validity: .seconds(8)) }
+    } _: { stage, server, client in
+      try await stage.cut(server, client)
+      try await stage.expectTrial(of: 6, server, client)
+      for _ in 0..<30 {
+        try await client.expectEcho([1])
+        try await stage.clientLoop.sleep(for: .seconds(1))
+      }
+      let counters = await client.counters()
+      #expect(counters.trialsPassed == 1 && counters.trialsFailed == 0)
+      #expect(await client.shortRequests() == 0)
+    }
+  }
+
+  /// Runs a body with a client whose credential is accepted over long links alone.
+  private static func longLinksAlone(
+    _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient) async throws -> Void
+  ) async throws {
+    try await Stage.pair(in: .bothWays) {
+      $0.credential = { Array("key-eve".utf8) }
+      $0.sendsCredentialUnencrypted = true
+      $0.connectTimeout = .seconds(30)
+    } server: {
+      $0.authenticate = { request in
+        if request.isShortLink { throw AuthenticationTests.refusal("no short links") }
+        return try AuthenticationTests.byKey(request)
+      }
+    } _: { stage, server, client in
+      try await body(stage, server, client)
+    }
+  }
+
+  @Test func `short links that are not accepted end the trial`() async throws {
+    try await Self.longLinksAlone { stage, server, client in
+      try await stage.cut(server, client)
+      try await stage.trial(of: server)
+      for _ in 0..<2 {
+        let error = try await failure { try await client.request(.echo, [1]) }
+        #expect(error.code == .notAccepted)
+      }
+      #expect(!client.state.isConnected)
+      try await client.expectEcho([2])
+      #expect(client.state.isConnected)
+    }
+  }
+
+  @Test func `where short links were not accepted, a link stands no trial`() async throws {
+    try await Self.longLinksAlone { stage, server, client in
+      try await stage.cut(server, client)
+      let address = server.addresses[0]
+      stage.simulation?.network.setConnects(.refused, to: address)
+      for _ in 0..<2 { _ = try await failure { try await client.request(.echo, [1]) } }
+      stage.simulation?.network.setConnects(nil, to: address)
+      try await stage.trial(of: server)
+      try await client.expectEcho([2])
+      #expect(await client.counters().trialsPassed == 0)
     }
   }
 
@@ -177,7 +232,7 @@ import Testing
       #expect(await server.counters().openConnections == 0)
       for _ in 0..<50 {
         try await client.expectEcho([1])
-        #expect(client.state == .short(Self.way))
+        #expect(client.state == .short(Way.gatewayName))
         try await stage.clientLoop.sleep(for: .seconds(1))
       }
       // The server's hint holds.
@@ -223,20 +278,15 @@ import Testing
   }
 
   @Test func `a server that shuts down during a trial is left for another one`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let first = try await stage.serve(setUp: ShortLinkTests.routes)
-      let second = try await stage.serve(
-        at: .host("10.0.0.2", port: 80), setUp: ShortLinkTests.routes)
+    try await Stage.simulate { stage, _ in
+      let first = try await stage.serve()
+      let second = try await stage.serve(at: .host("10.0.0.2", port: 80))
       _ = try await stage.gateway(for: second)
       let client = try stage.client(of: first, second) {
-        $0.ways = [.longLink, .simulatedShort(to: Self.gatewayAddress)]
+        $0.ways = [.longLink, .short]
         $0.connectTimeout = .seconds(3)
       }
-      try await client.connect()
-      let hanging = client.submit(.hang, [], options: RequestOptions(timeout: .seconds(100)))
-      try await stage.until { await first.counters().requestsRunning == 1 }
-      for link in simulation.network.links(to: first.addresses[0]) { link.lose() }
-      _ = try await failure { try await hanging.value }
+      try await stage.cut(first, client)
       try await stage.until {
         let (one, two) = await (first.counters(), second.counters())
         return one.openConnections + two.openConnections == 1 && !client.state.isConnected

@@ -8,29 +8,6 @@ import Testing
 
 /// Moving from one link to another: drains and changed networks.
 @Suite struct MovingTests {
-  /// A server whose echo adds its name, and whose requests of type 2 wait for a latch.
-  private func serve(
-    _ stage: Stage, _ name: UInt8, _ goOn: Latch = Latch(),
-    configure: (inout ServerConfiguration) -> Void = { $0.drainSpread = .zero }
-  ) async throws -> LongLinkServer {
-    try await stage.serve(
-      setUp: { server in
-        server.route(.echo) { request in request.body + [name] }
-        server.route(.hang) { request in
-          await goOn.wait()
-          return request.body + [name]
-        }
-      },
-      configure: configure)
-  }
-
-  /// Waits until a server works on so many requests.
-  private func running(_ count: Int, on server: LongLinkServer, _ stage: Stage) async throws {
-    try await stage.until { await server.counters().requestsRunning == count }
-  }
-
-  private let patient = RequestOptions(timeout: .seconds(3_600))
-
   // MARK: Drains
 
   @Test(arguments: TestEnvironment.withPorts)
@@ -39,10 +16,12 @@ import Testing
   {
     try await Stage.run(environment) { stage in
       let goOn = Latch()
-      let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
+      let (old, new) = (
+        try await stage.serve(named: 1, until: goOn), try await stage.serve(named: 2)
+      )
       let client = try stage.client(of: old)
-      let slow = client.submit(.hang, [0], options: patient)
-      try await running(1, on: old, stage)
+      let slow = client.submit(.hang, [0], options: .patient)
+      try await stage.running(1, on: old)
       let shutting = stage.spawn {
         await old.shutDown(within: .seconds(1_000), alternatives: new.endpoints)
       }
@@ -60,11 +39,13 @@ import Testing
   @Test func `an error names the server that the request was sent to`() async throws {
     try await Stage.simulate { stage, _ in
       let goOn = Latch()
-      let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
+      let (old, new) = (
+        try await stage.serve(named: 1, until: goOn), try await stage.serve(named: 2)
+      )
       let client = try stage.client(of: old)
       let slow = client.submit(.hang, [0], options: RequestOptions(timeout: .seconds(60)))
-      let unwanted = client.submit(.hang, [0], options: patient)
-      try await running(2, on: old, stage)
+      let unwanted = client.submit(.hang, [0], options: .patient)
+      try await stage.running(2, on: old)
       let shutting = stage.spawn {
         await old.shutDown(within: .seconds(1_000), alternatives: new.endpoints)
       }
@@ -83,13 +64,15 @@ import Testing
   @Test func `one connection is drained, and the others stay`() async throws {
     try await Stage.simulate { stage, simulation in
       let goOn = Latch()
-      let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
+      let (old, new) = (
+        try await stage.serve(named: 1, until: goOn), try await stage.serve(named: 2)
+      )
       let (moved, stays) = (try stage.client(of: old), try stage.client(of: old))
       _ = try await moved.request(.echo, [0])
       let peer = await old.peers()[0]
       _ = try await stays.request(.echo, [0])
-      let slow = moved.submit(.hang, [3], options: patient)
-      try await running(1, on: old, stage)
+      let slow = moved.submit(.hang, [3], options: .patient)
+      try await stage.running(1, on: old)
       let draining = stage.spawn {
         await old.drain(peer, within: .seconds(100), alternatives: new.endpoints)
       }
@@ -109,10 +92,10 @@ import Testing
 
   @Test func `a drained connection ends within the bound`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await serve(stage, 1)
+      let server = try await stage.serve(named: 1)
       let client = try stage.client(of: server)
-      let slow = client.submit(.hang, [3], options: patient)
-      try await running(1, on: server, stage)
+      let slow = client.submit(.hang, [3], options: .patient)
+      try await stage.running(1, on: server)
       let began = simulation.now
       await server.drain(await server.peers()[0], within: .seconds(7))
       let time = began.duration(to: simulation.now)
@@ -124,7 +107,7 @@ import Testing
 
   @Test func `servers that a goaway names wrongly are ignored and counted`() async throws {
     try await Stage.simulate { stage, simulation in
-      let new = try await serve(stage, 2)
+      let new = try await stage.serve(named: 2)
       let old = try await SimulatedServer.start(
         on: stage.serverLoop, at: .ipv4(10, 0, 0, 9, port: 80))
       let names =
@@ -142,7 +125,7 @@ import Testing
 
   @Test func `alternatives can be ignored`() async throws {
     try await Stage.simulate { stage, _ in
-      let (old, new) = (try await serve(stage, 1), try await serve(stage, 2))
+      let (old, new) = (try await stage.serve(named: 1), try await stage.serve(named: 2))
       let client = try stage.client(of: old) { $0.serverPolicy.followsAlternatives = false }
       _ = try await client.request(.echo, [0])
       await old.shutDown(alternatives: new.endpoints)
@@ -154,10 +137,10 @@ import Testing
 
   @Test func `an abandoned link does not linger for ever`() async throws {
     try await Stage.simulate { stage, simulation in
-      let (old, new) = (try await serve(stage, 1), try await serve(stage, 2))
+      let (old, new) = (try await stage.serve(named: 1), try await stage.serve(named: 2))
       let client = try stage.client(of: old, new) { $0.lingering = .seconds(20) }
-      let slow = client.submit(.hang, [0], options: patient)
-      try await running(1, on: old, stage)
+      let slow = client.submit(.hang, [0], options: .patient)
+      try await stage.running(1, on: old)
       let began = simulation.now
       let shutting = stage.spawn { await old.shutDown(within: .seconds(1_000)) }
       let error = try await failure { try await slow.value }
@@ -179,10 +162,10 @@ import Testing
   ) async throws {
     try await Stage.run(environment) { stage in
       let goOn = Latch()
-      let server = try await serve(stage, 1, goOn)
+      let server = try await stage.serve(named: 1, until: goOn)
       let client = try stage.client(of: server)
-      let slow = client.submit(.hang, [0], options: patient)
-      try await running(1, on: server, stage)
+      let slow = client.submit(.hang, [0], options: .patient)
+      try await stage.running(1, on: server)
       client.pathChanged(network: "home")
       try await stage.until { await client.counters().connects == 2 }
       #expect(try await client.request(.echo, [1]) == [1, 1])
@@ -198,12 +181,12 @@ import Testing
   @Test func `a link that is full does not fill the next one`() async throws {
     try await Stage.simulate { stage, _ in
       let goOn = Latch()
-      let server = try await serve(stage, 1, goOn) { $0.maxInFlight = 2 }
+      let server = try await stage.serve(named: 1, until: goOn) { $0.maxInFlight = 2 }
       let client = try stage.client(of: server)
-      let slow = (0..<2).map { client.submit(.hang, [$0], options: patient) }
-      try await running(2, on: server, stage)
+      let slow = (0..<2).map { client.submit(.hang, [$0], options: .patient) }
+      try await stage.running(2, on: server)
       client.pathChanged()
-      #expect(try await client.request(.echo, [9], options: patient) == [9, 1])
+      #expect(try await client.request(.echo, [9], options: .patient) == [9, 1])
       goOn.open()
       for (index, task) in slow.enumerated() { #expect(try await task.value == [UInt8(index), 1]) }
     }
@@ -213,10 +196,10 @@ import Testing
     async throws
   {
     try await Stage.simulate { stage, simulation in
-      let server = try await serve(stage, 1)
+      let server = try await stage.serve(named: 1)
       let client = try stage.client(of: server)
-      let slow = client.submit(.hang, [0], options: patient)
-      try await running(1, on: server, stage)
+      let slow = client.submit(.hang, [0], options: .patient)
+      try await stage.running(1, on: server)
       simulation.network.links[0].silence()
       let changed = simulation.now
       client.pathChanged(network: "mobile")
@@ -232,10 +215,10 @@ import Testing
 
   @Test func `another network ends a pause at once`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await serve(stage, 1)
+      let server = try await stage.serve(named: 1)
       simulation.network.connects = .unreachable
       let client = try stage.client(of: server)
-      let task = client.submit(.echo, [1], options: patient)
+      let task = client.submit(.echo, [1], options: .patient)
       try await stage.until {
         if case .waiting(let wait) = client.state { wait > .seconds(5) } else { false }
       }
@@ -249,7 +232,7 @@ import Testing
 
   @Test func `a changed network that leads nowhere does not affect the good link`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await serve(stage, 1)
+      let server = try await stage.serve(named: 1)
       let client = try stage.client(of: server)
       _ = try await client.request(.echo, [1])
       simulation.network.connects = .unreachable
@@ -263,7 +246,7 @@ import Testing
 
   @Test func `the state shows the link that is being made`() async throws {
     try await Stage.simulate { stage, _ in
-      let server = try await serve(stage, 1)
+      let server = try await stage.serve(named: 1)
       let client = try stage.client(of: server)
       try await client.connect()
       let states = client.states()

@@ -7,29 +7,6 @@ import Testing
 
 /// A client and a server whose peers keep to the wire in their own way, or do not.
 @Suite struct PeerTests {
-  /// A scripted server, and a client of it.
-  private func pair(
-    _ stage: Stage
-  ) async throws -> (server: SimulatedServer, client: LongLinkClient) {
-    let address: SocketAddress =
-      switch stage.environment {
-      case .simulated, .loopback: .ipv4(127, 0, 0, 1, port: 0)
-      case .unix: .unix(path: "/tmp/longlink-\(UInt64.random(in: 0 ... .max))")
-      }
-    let server = try await SimulatedServer.start(on: stage.serverLoop, at: address)
-    let endpoint: Endpoint =
-      if let path = server.address.path {
-        .unix(path: path)
-      } else {
-        server.endpoint
-      }
-    let client = try stage.client(to: [endpoint]) {
-      $0.reconnect.afterClose = .milliseconds(5)
-      $0.reconnect.afterRefused = .milliseconds(5)
-    }
-    return (server, client)
-  }
-
   @Test(arguments: TestEnvironment.allCases)
   func `a repeated and an unexpected response are dropped and counted`(
     _ environment: TestEnvironment
@@ -37,7 +14,7 @@ import Testing
     async throws
   {
     try await Stage.run(environment) { stage in
-      let (server, client) = try await pair(stage)
+      let (server, client) = try await stage.scripted()
       server.on(1, .replyTwice([7]))
       server.on(2, [.wrongSerial([8]), .reply([9])])
       #expect(try await client.request(1, [1]) == [7])
@@ -56,7 +33,7 @@ import Testing
   @Test(arguments: TestEnvironment.allCases)
   func `damage ends the connection and says so`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
-      let (server, client) = try await pair(stage)
+      let (server, client) = try await stage.scripted()
       server.on(1, [.corruptChecksum([1]), .reply([2])])
       server.on(2, [.cutFrame([1, 2, 3, 4], afterBytes: 18), .reply([3])])
       server.on(3, .never)
@@ -82,7 +59,7 @@ import Testing
     async throws
   {
     try await Stage.run(environment) { stage in
-      let (server, client) = try await pair(stage)
+      let (server, client) = try await stage.scripted()
       for code: ResponseCode in [.draining, .overloaded, .tooLarge, .unknownType, 4_711] {
         server.on(1, .refuse(code, "no"))
         server.on(2, .reply(code: code, body: Array("no".utf8)))
@@ -105,7 +82,7 @@ import Testing
     async throws
   {
     try await Stage.run(environment) { stage in
-      let (server, client) = try await pair(stage)
+      let (server, client) = try await stage.scripted()
       for handshake: ServerHandshake in [.close, .reset, .frames([.pong([1]), .response(to: 7)])] {
         server.handshake = handshake
         let error = try await failure { try await client.connect() }
@@ -122,7 +99,7 @@ import Testing
   @Test(arguments: TestEnvironment.allCases)
   func `a server that resets loses what it had`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
-      let (server, client) = try await pair(stage)
+      let (server, client) = try await stage.scripted()
       for action: ServerAction in [.reset, .close, .end] {
         server.on(1, [action, .reply([1])])
         let error = try await failure { try await client.request(1, [1]) }

@@ -140,9 +140,7 @@ import Testing
   }
 
   @Test func `a client tells of a consumer that fell behind`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair { stage, server, client in
       let sequence = client.pushes(of: 7, buffer: .close(2))
       try await client.connect()
       let peer = await server.peers()[0]

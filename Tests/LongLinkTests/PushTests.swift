@@ -113,12 +113,10 @@ import Testing
 
   @Test(arguments: TestEnvironment.allCases)
   func `a client's push reaches the server's handler`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let received = Tally<(Push, UInt64)>()
-      let server = try await stage.serve { server in
-        server.onPush(7) { push, peer in received.add((push, peer.id)) }
-      }
-      let client = try stage.client(of: server)
+    let received = Tally<(Push, UInt64)>()
+    try await Stage.serving(in: environment) { server in
+      server.onPush(7) { push, peer in received.add((push, peer.id)) }
+    } _: { _, server, client in
       let early = try await failure { try await client.push(7, [0]) }
       #expect(early.code == .notConnected)
       try await client.connect()

@@ -84,12 +84,12 @@ import Testing
   @Test func `the request of a short link has to come in time, identified or not`() async throws {
     for identifies in [false, true] {
       try await Stage.simulate { stage, _ in
-        let server = try await stage.serve(setUp: ShortLinkTests.routes) {
+        let server = try await stage.serve(configure: {
           if identifies { $0.authenticate = { _ in .anonymous } }
-        }
+        })
         _ = try await stage.gateway(for: server)
         let client = try await SimulatedClient.connect(
-          to: ShortLinkTests.gatewayAddress, on: stage.clientLoop)
+          to: Way.gatewayAddress, on: stage.clientLoop)
         client.send(.hello())
         try await stage.until { await server.counters().violations == ["firstFrameTimeout": 1] }
         try await stage.until { await server.counters().openConnections == 0 }

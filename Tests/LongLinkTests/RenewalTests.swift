@@ -258,21 +258,19 @@ import Testing
   @Test func `a stream that outlives its credential is lost, and not answered with 401`()
     async throws
   {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.routeStream(10, .responseItems) { request, _, writer in
-          while true {
-            try await writer.write([1])
-            try await request.clock.sleep(for: .seconds(1))
-          }
+    try await Stage.serving { server in
+      server.routeStream(10, .responseItems) { request, _, writer in
+        while true {
+          try await writer.write([1])
+          try await request.clock.sleep(for: .seconds(1))
         }
-      } configure: {
-        $0.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(60)) }
       }
-      let client = try stage.client(of: server) {
-        $0.credential = { [1] }
-        $0.sendsCredentialUnencrypted = true
-      }
+    } client: {
+      $0.credential = { [1] }
+      $0.sendsCredentialUnencrypted = true
+    } server: {
+      $0.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(60)) }
+    } _: { _, _, client in
       let error = try await failure { for try await _ in client.stream(10, []) {} }
       #expect(error.code == .connectionLost && error.delivery == .sent, "\(error)")
       #expect(error.closeReason == .goneAway(.unauthenticated), "\(error)")

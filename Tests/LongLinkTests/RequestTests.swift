@@ -11,9 +11,7 @@ import Testing
 @Suite struct RequestTests {
   @Test(arguments: TestEnvironment.allCases)
   func `a request is answered`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair(in: environment) { _, server, client in
       try await client.connect()
       #expect(try await client.request(.echo, Array("hello".utf8)) == Array("hello".utf8))
       #expect(try await client.request(.echo, EmptyBody()) == [])
@@ -38,17 +36,15 @@ import Testing
 
   @Test(arguments: TestEnvironment.allCases)
   func `answers find their requests in any order`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let held = Tally<Latch>()
-      let server = try await stage.serve { server in
-        server.route(.echo) { request in
-          let latch = Latch()
-          held.add(latch)
-          await latch.wait()
-          return request.body
-        }
+    let held = Tally<Latch>()
+    try await Stage.serving(in: environment) { server in
+      server.route(.echo) { request in
+        let latch = Latch()
+        held.add(latch)
+        await latch.wait()
+        return request.body
       }
-      let client = try stage.client(of: server)
+    } _: { _, _, client in
       try await client.connect()
       try await withThrowingTaskGroup(of: Bool.self) { group in
         for number: UInt8 in 0..<100 {
@@ -63,17 +59,15 @@ import Testing
 
   @Test(arguments: TestEnvironment.allCases)
   func `messages are typed on both sides`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve { server in
-        server.route(RPCMethod<FailRequest, Tick>(10)) { message, _ in
-          Tick(number: UInt64(message.code))
-        }
-        server.route(RPCMethod<SleepRequest, Tick>(11)) { message, request in
-          await Task.yield()
-          return Tick(number: UInt64(message.milliseconds))
-        }
+    try await Stage.serving(in: environment) { server in
+      server.route(RPCMethod<FailRequest, Tick>(10)) { message, _ in
+        Tick(number: UInt64(message.code))
       }
-      let client = try stage.client(of: server)
+      server.route(RPCMethod<SleepRequest, Tick>(11)) { message, request in
+        await Task.yield()
+        return Tick(number: UInt64(message.milliseconds))
+      }
+    } _: { _, _, client in
       let first: Tick = try await client.request(
         RPCMethod(10), FailRequest(code: 77, detail: "ä"))
       #expect(first == Tick(number: 77))
@@ -86,15 +80,13 @@ import Testing
   func `a body that is not the message is answered with 400`(_ environment: TestEnvironment)
     async throws
   {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve { server in
-        server.route(RPCMethod<FailRequest, Tick>(10)) { message, _ in Tick() }
-        server.route(RPCMethod<FailRequest, Tick>(11)) { message, _ in
-          await Task.yield()
-          return Tick()
-        }
+    try await Stage.serving(in: environment) { server in
+      server.route(RPCMethod<FailRequest, Tick>(10)) { message, _ in Tick() }
+      server.route(RPCMethod<FailRequest, Tick>(11)) { message, _ in
+        await Task.yield()
+        return Tick()
       }
-      let client = try stage.client(of: server)
+    } _: { _, _, client in
       for type: MessageType in [10, 11] {
         let error = try await failure { try await client.request(type, [0xFF, 0xFF]) }
         #expect(error.code == .rejected)
@@ -121,15 +113,13 @@ import Testing
   func `the options of a request reach the handler`(_ environment: TestEnvironment)
     async throws
   {
-    try await Stage.run(environment) { stage in
-      let seen = Tally<InboundRequest>()
-      let server = try await stage.serve { server in
-        server.route(.echo) { request in
-          seen.add(request)
-          return request.body
-        }
+    let seen = Tally<InboundRequest>()
+    try await Stage.serving(in: environment) { server in
+      server.route(.echo) { request in
+        seen.add(request)
+        return request.body
       }
-      let client = try stage.client(of: server)
+    } _: { stage, _, client in
       try await client.connect()
       _ = try await client.request(
         .echo,

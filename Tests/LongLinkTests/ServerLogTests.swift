@@ -12,9 +12,7 @@ import Testing
   private let lines = LogLines()
 
   @Test func `a server logs when it drains, and when it has stopped`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.logger = lines.logger })
-      let client = try stage.client(of: server)
+    try await Stage.pair(server: { $0.logger = lines.logger }) { stage, server, client in
       let hanging = client.submit(.hang, [1])
       try await stage.until { await server.counters().requestsRunning == 1 }
       await server.shutDown(within: .seconds(3))

@@ -18,7 +18,7 @@ import Testing
     _ goOn: Latch,
     _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient) async throws -> Void
   ) async throws {
-    try await ShortLinkTests.short {
+    try await Stage.pair(in: .short) {
       $0.connectTimeout = .seconds(100)
       $0.credential = {
         await goOn.wait()
@@ -30,6 +30,9 @@ import Testing
       try await body(stage, server, client)
     }
   }
+
+  private static let secondAddress = SocketAddress.ipv4(10, 0, 0, 1, port: 8_081)
+  private static let twoWays: [Way] = [.short, .simulatedShort(to: secondAddress)]
 
   // MARK: Late credentials
 
@@ -71,7 +74,7 @@ import Testing
 
   @Test func `one that fails for a link that was given up changes nothing`() async throws {
     let goOn = Latch()
-    try await ShortLinkTests.short {
+    try await Stage.pair(in: .short) {
       $0.credential = {
         await goOn.wait()
         throw Down()
@@ -82,7 +85,7 @@ import Testing
       await client.suspend()
       goOn.open()
       try await stage.clientLoop.sleep(for: .seconds(1))
-      #expect(await client.counters().shortLinksFailed["short://10.0.0.1:8080"] == 0)
+      #expect(await client.counters().shortLinksFailed[Way.gatewayName] == 0)
       let options = RequestOptions(waitsForConnection: false)
       let error = try await failure { try await client.request(.echo, [1], options: options) }
       #expect(error.detail.contains("suspended"), "\(error)")
@@ -93,27 +96,20 @@ import Testing
 
   @Test func `a credential that the application cannot give is the fault of no way`() async throws {
     let calls = Tally<Int>()
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: ShortLinkTests.routes)
-      let other = SocketAddress.ipv4(10, 0, 0, 1, port: 8_081)
-      _ = try await stage.gateway(for: server)
-      _ = try await stage.gateway(for: server, at: other)
-      let client = try stage.client(to: []) {
-        $0 = ClientConfiguration(ways: [
-          .simulatedShort(to: ShortLinkTests.gatewayAddress), .simulatedShort(to: other),
-        ])
-        $0.logger.logLevel = .critical
-        $0.credential = {
-          calls.add(0)
-          if calls.count <= 3 { throw Down() }
-          return [1]
-        }
+    try await Stage.pair(in: .short) {
+      $0.ways = Self.twoWays
+      $0.credential = {
+        calls.add(0)
+        if calls.count <= 3 { throw Down() }
+        return [1]
       }
+    } _: { stage, server, client in
+      _ = try await stage.gateway(for: server, at: Self.secondAddress)
       let begin = stage.clientLoop.clock.now
       try await client.expectEcho([1])
       // A pause follows each failure, and the first way stays the first.
       #expect(begin.duration(to: stage.clientLoop.clock.now) > .milliseconds(500 + 1_000 + 2_000))
-      #expect(client.state == .short("short://10.0.0.1:8080"))
+      #expect(client.state == .short(Way.gatewayName))
       #expect(calls.count == 4)
     }
   }
@@ -122,7 +118,7 @@ import Testing
 
   @Test func `a server that cannot tell who a client is gets pauses that grow`() async throws {
     let asked = Tally<Int>()
-    try await ShortLinkTests.short {
+    try await Stage.pair(in: .short) {
       $0.credential = { Array("key-eve".utf8) }
       $0.timeout = .seconds(100)
     } server: {
@@ -150,23 +146,13 @@ import Testing
   @Test func `a way whose server cannot tell who a client is gives way to the next`()
     async throws
   {
-    try await Stage.simulate { stage, _ in
-      let broken = try await stage.serve(
-        at: .host("10.0.0.1", port: 9_000), setUp: ShortLinkTests.routes
-      ) {
-        $0.authenticate = { _ in throw Down() }
-      }
-      let good = try await stage.serve(
-        at: .host("10.0.0.1", port: 9_001), setUp: ShortLinkTests.routes)
-      let other = SocketAddress.ipv4(10, 0, 0, 1, port: 8_081)
-      _ = try await stage.gateway(for: broken)
-      _ = try await stage.gateway(for: good, at: other)
-      let client = try stage.client(to: []) {
-        $0 = ClientConfiguration(ways: [
-          .simulatedShort(to: ShortLinkTests.gatewayAddress), .simulatedShort(to: other),
-        ])
-        $0.logger.logLevel = .critical
-      }
+    try await Stage.pair(in: .short) {
+      $0.ways = Self.twoWays
+    } server: {
+      $0.authenticate = { _ in throw Down() }
+    } _: { stage, broken, client in
+      let good = try await stage.serve()
+      _ = try await stage.gateway(for: good, at: Self.secondAddress)
       for _ in 0..<5 { try await client.expectEcho([1]) }
       #expect(client.state == .short("short://10.0.0.1:8081"))
       #expect(await broken.counters().shortLinks == 1)
@@ -177,7 +163,7 @@ import Testing
 
   @Test func `links of one batch are refused once`() async throws {
     let isDown = Mutex(true)
-    try await ShortLinkTests.short {
+    try await Stage.pair(in: .short) {
       $0.credential = { Array("key-eve".utf8) }
     } server: {
       $0.authenticate = { request in
@@ -191,7 +177,7 @@ import Testing
         #expect(error.code == .notAccepted && error.delivery == .refused, "\(error)")
       }
       #expect(await server.counters().authentications.refused == 8)
-      #expect(client.state == .short("short://10.0.0.1:8080"))
+      #expect(client.state == .short(Way.gatewayName))
       isDown.withLock { $0 = false }
       try await client.expectEcho([1])
     }
@@ -203,21 +189,16 @@ import Testing
     _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient, Key) async throws -> Void
   ) async throws {
     let key = Key()
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: ShortLinkTests.routes) {
-        $0.authenticate = { request in
-          if request.isShortLink { return .anonymous }
-          key.shown.add(0)
-          return try AuthenticationTests.byKey(request)
-        }
+    try await Stage.pair(in: .bothWays) {
+      $0.sendsCredentialUnencrypted = true
+      $0.credential = { key.bytes }
+    } server: {
+      $0.authenticate = { request in
+        if request.isShortLink { return .anonymous }
+        key.uses.add(())
+        return try AuthenticationTests.byKey(request)
       }
-      _ = try await stage.gateway(for: server)
-      let client = try stage.client(of: server) {
-        $0.ways = [.longLink, .simulatedShort(to: ShortLinkTests.gatewayAddress)]
-        $0.connectTimeout = .seconds(3)
-        $0.sendsCredentialUnencrypted = true
-        $0.credential = { Array(key.text.utf8) }
-      }
+    } _: { stage, server, client in
       try await body(stage, server, client, key)
     }
   }
@@ -231,9 +212,9 @@ import Testing
         let answer = try await task.value
         #expect(answer == [UInt8(number)])
       }
-      try await stage.until { client.state == .short("short://10.0.0.1:8080") }
+      try await stage.until { client.state == .short(Way.gatewayName) }
       // Nor does a change of the network stop them.
-      try await stage.until { key.shown.count == 2 }
+      try await stage.until { key.uses.count == 2 }
       try await stage.clientLoop.sleep(for: .seconds(1))
       client.pathChanged()
       try await client.expectEcho([1])
@@ -245,7 +226,7 @@ import Testing
       let options = RequestOptions(timeout: .seconds(1_000))
       let tasks = (0..<40).map { _ in client.submit(.hang, [1], options: options) }
       try await stage.clientLoop.sleep(for: .seconds(20))
-      #expect(key.shown.count == 2)
+      #expect(key.uses.count == 2)
       #expect(await client.counters().requestsOpen == 40)
       #expect(await server.counters().requestsRunning == 8)
       for task in tasks { task.cancel() }
@@ -256,28 +237,17 @@ import Testing
   @Test func `requests over short links do not show a refused credential again`() async throws {
     try await Self.halfRefused { stage, server, client, key in
       try await client.expectEcho([1])
-      try await stage.until { key.shown.count == 2 }
+      try await stage.until { key.uses.count == 2 }
       for _ in 0..<20 {
         try await client.expectEcho([2])
         try await stage.clientLoop.sleep(for: .seconds(60))
       }
-      #expect(key.shown.count == 2)
+      #expect(key.uses.count == 2)
       // Another one is tried.
       key.text = "key-ann"
       try await client.expectEcho([3])
       try await stage.until { client.state.isConnected }
-      #expect(key.shown.count == 3)
+      #expect(key.uses.count == 3)
     }
-  }
-}
-
-/// A credential that changes while a test runs, and how often the server judged a connection.
-private final class Key: Sendable {
-  private let state = Mutex("wrong")
-  let shown = Tally<Int>()
-
-  var text: String {
-    get { state.withLock { $0 } }
-    set { state.withLock { $0 = newValue } }
   }
 }

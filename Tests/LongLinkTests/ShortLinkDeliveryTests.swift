@@ -10,8 +10,6 @@ import Testing
 
 /// What errors of short links say of a request, and that nothing runs twice.
 @Suite struct ShortLinkDeliveryTests {
-  private static let address = ShortLinkTests.gatewayAddress
-
   /// How often the request with this number ran.
   private final class Runs: Sendable {
     private let runs = Mutex<[UInt8: Int]>([:])
@@ -25,7 +23,7 @@ import Testing
   private static func stage(
     _ body:
       @escaping @Sendable (
-        Stage, LongLinkServer, Runs, @Sendable ([CuttingOpener.Cut]) throws -> LongLinkClient
+        Stage, Runs, @Sendable ([CuttingOpener.Cut]) throws -> LongLinkClient
       ) async throws -> Void
   ) async throws {
     try await Stage.simulate { stage, _ in
@@ -43,13 +41,7 @@ import Testing
         }
       })
       _ = try await stage.gateway(for: server)
-      try await body(stage, server, runs) { cuts in
-        try stage.client(to: []) {
-          $0 = ClientConfiguration(ways: [Way(short: CuttingOpener(to: Self.address, cuts))])
-          $0.logger.logLevel = .critical
-          $0.timeout = .seconds(20)
-        }
-      }
+      try await body(stage, runs) { try stage.client(cutting: $0) { $0.timeout = .seconds(20) } }
     }
   }
 
@@ -63,7 +55,7 @@ import Testing
       #expect(body == [key] && count == 1, "\(cut)")
     case .failure(let error):
       #expect(error.delivery == .sent && count <= 1, "\(cut): \(error)")
-      #expect(error.detail.contains("short://10.0.0.1:8080"), "\(error)")
+      #expect(error.detail.contains(Way.gatewayName), "\(error)")
     }
   }
 
@@ -77,44 +69,47 @@ import Testing
     }
   }
 
-  @Test func `a link cut at any byte of the request loses or repeats nothing`() async throws {
-    try await Self.stage { _, _, runs, makeClient in
-      var (succeeded, failed) = (0, 0)
-      for position in 0..<150 {
-        let key = UInt8(position)
-        let client = try makeClient([.writing(position)])
-        let result = await Self.result { () async throws(LongLinkError) in
-          try await client.request(5, [key])
-        }
-        Self.check(result, key, runs, .writing(position))
-        if case .success = result { succeeded += 1 } else { failed += 1 }
-        await client.close()
+  /// Where a link is cut.
+  enum Place: CaseIterable {
+    case request
+    case answer
+    /// As if the answer had ended there.
+    case end
+
+    func cut(_ position: Int) -> CuttingOpener.Cut {
+      switch self {
+      case .request: .writing(position)
+      case .answer: .reading(position)
+      case .end: .ending(position)
       }
-      // Before the request's first byte it is sent again; behind its last one it is answered.
-      #expect(succeeded > 20 && failed > 10)
     }
   }
 
-  @Test(arguments: [true, false])
-  func `a link cut at any byte of the answer repeats nothing`(_ isEnd: Bool) async throws {
-    try await Self.stage { _, _, runs, makeClient in
-      for position in 0..<120 {
-        let key = UInt8(position)
-        let cut: CuttingOpener.Cut = isEnd ? .ending(position) : .reading(position)
+  @Test(arguments: Place.allCases)
+  func `a link cut at any byte of the request or its answer loses or repeats nothing`(
+    _ place: Place
+  ) async throws {
+    try await Self.stage { _, runs, makeClient in
+      var (succeeded, failed) = (0, 0)
+      for position in 0..<(place == .request ? 150 : 120) {
+        let (key, cut) = (UInt8(position), place.cut(position))
         let client = try makeClient([cut])
         let result = await Self.result { () async throws(LongLinkError) in
           try await client.request(5, [key])
         }
         Self.check(result, key, runs, cut)
+        if case .success = result { succeeded += 1 } else { failed += 1 }
         await client.close()
       }
+      // Before the request's first byte it is sent again; behind its last one it is answered.
+      #expect(place != .request || succeeded > 20 && failed > 10)
     }
   }
 
   @Test func `a link cut within the items fails with their number, and the request once`()
     async throws
   {
-    try await Self.stage { _, _, runs, makeClient in
+    try await Self.stage { _, runs, makeClient in
       for position in stride(from: 60, to: 6_000, by: 97) {
         let client = try makeClient([.writing(position)])
         let result = await Self.result { () async throws(LongLinkError) in
@@ -137,18 +132,18 @@ import Testing
   }
 
   @Test func `an answer without a frame says what the stream knows`() async throws {
-    try await Self.stage { _, _, _, makeClient in
+    try await Self.stage { _, _, makeClient in
       let client = try makeClient([.ending(0)])
       let error = try await failure { try await client.request(5, [1]) }
       #expect(error.code == .connectionLost && error.closeReason == .noResponse)
       #expect(error.detail == "short://10.0.0.1:8080: cut by the test", "\(error)")
-      #expect(await client.counters().shortLinkRequestsUnanswered["short://10.0.0.1:8080"] == 1)
+      #expect(await client.counters().shortLinkRequestsUnanswered[Way.gatewayName] == 1)
       #expect(await client.counters().endings == ["noResponse": 1])
     }
   }
 
   @Test func `only a request that may run twice is repeated once it was sent`() async throws {
-    try await Self.stage { _, _, runs, makeClient in
+    try await Self.stage { _, runs, makeClient in
       let client = try makeClient([.ending(0), .ending(0)])
       let options = RequestOptions(idempotencyKey: [1], retry: .idempotent)
       let answer = try await client.request(5, [1], options: options)
@@ -159,13 +154,13 @@ import Testing
   // MARK: The server
 
   @Test func `a draining server finishes what runs, and refuses the rest`() async throws {
-    try await ShortLinkTests.short(setUp: { server in
+    try await Stage.serving(in: .short) { server in
       server.routeBasics()
       server.route(5) { request in
         try await request.clock.sleep(for: .seconds(2))
         return request.body
       }
-    }) { stage, server, client in
+    } _: { stage, server, client in
       let slow = client.submit(5, [7], options: RequestOptions())
       try await stage.until { await server.counters().requestsRunning == 1 }
       let shutting = stage.spawn { await server.shutDown(within: .seconds(5)) }
@@ -184,14 +179,14 @@ import Testing
   }
 
   @Test func `a drain's bound ends what still runs`() async throws {
-    try await ShortLinkTests.short(setUp: { server in
+    try await Stage.serving(in: .short) { server in
       server.routeBasics()
       server.routeStream(10, .responseItems) { request, _, writer in
         try await writer.write([1])
         try await request.clock.sleep(for: .seconds(100))
         return []
       }
-    }) { stage, server, client in
+    } _: { stage, server, client in
       let hanging = client.submit(.hang, [], options: RequestOptions())
       let stream = stage.spawn { for try await _ in client.stream(10, []) {} }
       try await stage.until { await server.counters().requestsRunning == 2 }
@@ -208,10 +203,7 @@ import Testing
     try await Stage.simulate { stage, _ in
       let first = try await stage.serve()
       let gateway = try await stage.gateway(for: first)
-      let client = try stage.client(to: []) {
-        $0 = ClientConfiguration(ways: [.simulatedShort(to: Self.address)])
-        $0.logger.logLevel = .critical
-      }
+      let client = try stage.client(of: first) { $0.ways = [.short] }
       try await client.expectEcho([1])
       await gateway.close()
       await first.shutDown(within: .zero)
@@ -227,9 +219,8 @@ import Testing
   @Test func `a full server takes no more short links, and what was sent may have run`()
     async throws
   {
-    try await ShortLinkTests.short(server: { $0.maxConnections = 1 }) { stage, server, client in
-      let hanging = client.submit(.hang, [], options: RequestOptions(timeout: .seconds(100)))
-      try await stage.until { await server.counters().requestsRunning == 1 }
+    try await Stage.pair(in: .short, server: { $0.maxConnections = 1 }) { stage, server, client in
+      let hanging = try await stage.hang(client, on: server)
       let error = try await failure { try await client.request(.echo, [1]) }
       #expect(error.delivery != .refused && error.delivery != .answered)
       #expect(await server.counters().connectionsTurnedAway > 0)

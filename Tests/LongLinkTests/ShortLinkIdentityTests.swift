@@ -5,33 +5,22 @@ import LongLinkCore
 import LongLinkServer
 import LongLinkTesting
 import LongLinkTransport
-import Synchronization
 import Testing
 
 /// Who a client is over short links, each of which shows a credential.
 @Suite struct ShortLinkIdentityTests {
-  /// A credential that changes while a test runs, and how often it was asked for.
-  private final class Key: Sendable {
-    private let state = Mutex((key: "wrong", calls: 0))
-
-    var calls: Int { state.withLock { $0.calls } }
-    func set(_ key: String) { state.withLock { $0.key = key } }
-
-    func get() -> [UInt8] {
-      state.withLock { state in
-        state.calls += 1
-        return Array(state.key.utf8)
-      }
-    }
-  }
-
   /// Runs a body with a server that knows keys, and a client with short links alone.
   private static func run(
+    _ text: String = "wrong", setUp: @Sendable @escaping (LongLinkServer) -> Void = { _ in },
     _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient, Key) async throws -> Void
   ) async throws {
     let key = Key()
-    try await ShortLinkTests.short {
-      $0.credential = { key.get() }
+    key.text = text
+    try await Stage.serving(in: .short) { server in
+      server.routeBasics()
+      setUp(server)
+    } client: {
+      $0.credential = { key.use() }
     } server: {
       $0.authenticate = { try AuthenticationTests.byKey($0) }
     } _: { stage, server, client in
@@ -50,9 +39,9 @@ import Testing
       }
       #expect(error.code == .notAccepted && error.response == .unauthenticated, "\(error)")
       #expect(error.delivery == .refused && error.detail.contains("unknown key"), "\(error)")
-      #expect(await Self.refused(server) == 1 && key.calls == 1)
+      #expect(await Self.refused(server) == 1 && key.uses.count == 1)
       // Once may have been by chance.
-      #expect(client.state == .short("short://10.0.0.1:8080"))
+      #expect(client.state == .short(Way.gatewayName))
     }
   }
 
@@ -69,9 +58,9 @@ import Testing
       #expect(await Self.refused(server) == 2)
       #expect(await server.counters().shortLinks == 2)
       // Another one of the function is tried, without `connect`.
-      key.set("key-ann")
+      key.text = "key-ann"
       try await client.expectEcho([2])
-      #expect(client.state == .short("short://10.0.0.1:8080"))
+      #expect(client.state == .short(Way.gatewayName))
       #expect(await server.counters().authentications.accepted == 1)
     }
   }
@@ -131,9 +120,9 @@ import Testing
   @Test func `an acceptance between two refusals keeps the client going`() async throws {
     try await Self.run { _, server, client, key in
       for _ in 0..<3 {
-        key.set("wrong")
+        key.text = "wrong"
         _ = try await failure { try await client.request(.echo, [1]) }
-        key.set("key-ann")
+        key.text = "key-ann"
         try await client.expectEcho([1])
       }
       #expect(await Self.refused(server) == 3)
@@ -141,14 +130,9 @@ import Testing
   }
 
   @Test func `a rule that refuses a request is no refusal of the client`() async throws {
-    try await ShortLinkTests.short {
-      $0.credential = { Array("key-ann".utf8) }
-    } server: {
-      $0.authenticate = { try AuthenticationTests.byKey($0) }
-    } setUp: { server in
+    try await Self.run("key-ann") { server in
       server.route(7, requires: .principal(named: "bob")) { _ in [] }
-      server.routeBasics()
-    } _: { _, _, client in
+    } _: { _, _, client, _ in
       for _ in 0..<3 {
         let error = try await failure { try await client.request(7, []) }
         #expect(error.code == .rejected && error.response == .forbidden, "\(error)")
@@ -161,16 +145,12 @@ import Testing
     async throws
   {
     let goOn = Latch()
-    try await ShortLinkTests.short {
-      $0.credential = { Array("key-ann".utf8) }
-    } server: {
-      $0.authenticate = { try AuthenticationTests.byKey($0) }
-    } setUp: { server in
+    try await Self.run("key-ann") { server in
       server.route(7) { request in
         await goOn.wait()
         return request.body
       }
-    } _: { stage, server, client in
+    } _: { stage, server, client, _ in
       let task = client.submit(7, [5])
       try await stage.until { await server.counters().requestsRunning == 1 }
       #expect(await server.endConnections(of: "ann") == 0)
@@ -181,18 +161,15 @@ import Testing
   }
 
   @Test func `the long link goes on trying where short links are not accepted`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: ShortLinkTests.routes) {
+    try await Stage.pair(
+      in: .bothWays,
+      server: {
         $0.authenticate = { request in
           if request.isShortLink { throw AuthenticationRefusal.forbidden("not this way") }
           return .anonymous
         }
       }
-      _ = try await stage.gateway(for: server)
-      let client = try stage.client(of: server) {
-        $0.ways = [.longLink, .simulatedShort(to: ShortLinkTests.gatewayAddress)]
-        $0.connectTimeout = .seconds(3)
-      }
+    ) { stage, server, client in
       stage.simulation?.network.setConnects(.refused, to: server.addresses[0])
       for _ in 0..<10 {
         let error = try await failure { try await client.request(.echo, [1]) }

@@ -14,17 +14,15 @@ import Testing
   func `an item comes whole while its reader works on the one before`(
     small: Int, isElsewhere: Bool
   ) async throws {
-    try await Stage.simulate { stage, simulation in
-      let written = Latch()
-      let server = try await stage.serve { server in
-        server.routeStream(10, .responseItems) { _, _, writer in
-          for _ in 0..<small { try await writer.write([1]) }
-          try await writer.write(Self.large)
-          written.open()
-          return []
-        }
+    let written = Latch()
+    try await Stage.serving { server in
+      server.routeStream(10, .responseItems) { _, _, writer in
+        for _ in 0..<small { try await writer.write([1]) }
+        try await writer.write(Self.large)
+        written.open()
+        return []
       }
-      let client = try stage.client(of: server)
+    } _: { stage, _, client in
       let loop = isElsewhere ? stage.serverLoop : stage.clientLoop
       try await Task(executorPreference: loop) {
         var iterator = client.stream(10, []).makeAsyncIterator()
@@ -32,9 +30,9 @@ import Testing
           let item = try await iterator.next()
           #expect(item == [1])
           // A reader that is slower than its writer.
-          try await simulation.sleep(for: .milliseconds(100))
+          try await stage.clientLoop.sleep(for: .milliseconds(100))
         }
-        try await simulation.sleep(for: .seconds(5))
+        try await stage.clientLoop.sleep(for: .seconds(5))
         #expect(written.isOpen)
         let last = try await iterator.next()
         let end = try await iterator.next()
@@ -74,22 +72,20 @@ import Testing
   }
 
   @Test func `nothing more comes while whole items wait for their reader`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let written = Latch()
-      let server = try await stage.serve { server in
-        server.routeStream(10, .responseItems) { _, _, writer in
-          for _ in 0..<2 { try await writer.write([1]) }
-          try await writer.write(Self.large)
-          written.open()
-          return []
-        }
+    let written = Latch()
+    try await Stage.serving { server in
+      server.routeStream(10, .responseItems) { _, _, writer in
+        for _ in 0..<2 { try await writer.write([1]) }
+        try await writer.write(Self.large)
+        written.open()
+        return []
       }
-      let client = try stage.client(of: server)
+    } _: { stage, _, client in
       var iterator = client.stream(10, []).makeAsyncIterator()
-      try await simulation.sleep(for: .seconds(5))
+      try await stage.clientLoop.sleep(for: .seconds(5))
       #expect(!written.isOpen)
       for _ in 0..<2 { _ = try await iterator.next() }
-      try await simulation.sleep(for: .seconds(5))
+      try await stage.clientLoop.sleep(for: .seconds(5))
       #expect(written.isOpen)
       let last = try await iterator.next()
       let end = try await iterator.next()
@@ -109,19 +105,19 @@ import Testing
   func `unread items count towards the windows after the response, until they go`(
     _ leaving: Leaving
   ) async throws {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve { server in
-        server.routeStream(10, .responseItems) { _, _, writer in
-          for _ in 0..<60 { try await writer.write([UInt8](repeating: 1, count: 1_000)) }
-          return []
-        }
-        server.routeStream(11, [.requestItems, .responseItems]) { _, items, writer in
-          for _ in 0..<60 { try await writer.write([UInt8](repeating: 1, count: 1_000)) }
-          for try await _ in items {}
-          return []
-        }
+    try await Stage.serving { server in
+      server.routeStream(10, .responseItems) { _, _, writer in
+        for _ in 0..<60 { try await writer.write([UInt8](repeating: 1, count: 1_000)) }
+        return []
       }
-      let client = try stage.client(of: server) { $0.streamWindows.total = 300_000 }
+      server.routeStream(11, [.requestItems, .responseItems]) { _, items, writer in
+        for _ in 0..<60 { try await writer.write([UInt8](repeating: 1, count: 1_000)) }
+        for try await _ in items {}
+        return []
+      }
+    } client: {
+      $0.streamWindows.total = 300_000
+    } _: { stage, server, client in
       try await client.connect()
       if leaving == .discarded {
         for _ in 0..<20 {
@@ -143,7 +139,7 @@ import Testing
             #expect(item?.count == 1_000)
             iterators.append(iterator)
           }
-          try await simulation.sleep(for: .seconds(1))
+          try await stage.clientLoop.sleep(for: .seconds(1))
           #expect(await server.counters().requestsRunning == 0)
           let error = try await failure { for try await _ in client.stream(10, []) {} }
           #expect(error.code == .overloaded && error.delivery == .notSent)
@@ -155,7 +151,7 @@ import Testing
           // Also while the iterators are still there.
           if leaving == .read { for try await _ in client.stream(10, []) {} }
           iterators = []
-          try await simulation.sleep(for: .seconds(1))
+          try await stage.clientLoop.sleep(for: .seconds(1))
         }
       }.value
       for try await _ in client.stream(10, []) {}

@@ -107,9 +107,8 @@ import Testing
     style: Style, isSent: Bool
   ) async throws {
     for ending in Ending.allCases where style != .callbacks || ending == .itemTimeout {
-      try await Stage.simulate { stage, simulation in
-        let server = try await stage.serve(setUp: Self.routes) { $0.maxInFlight = 1 }
-        let client = try stage.client(of: server)
+      try await Stage.serving(Self.routes, server: { $0.maxInFlight = 1 }) {
+        stage, server, client in
         try await client.connect()
         // It takes the only place.
         let first = client.submit(.hang, [])
@@ -123,7 +122,7 @@ import Testing
         let options = StreamOptions(itemTimeout: ending == .itemTimeout ? .seconds(1) : nil)
         let stream = stage.spawn { try await Self.run(style, over: sender, options) }
         if ending == .cancellation {
-          try await simulation.sleep(for: .seconds(1))
+          try await stage.clientLoop.sleep(for: .seconds(1))
           stream.cancel()
         }
         let error = try await failure { try await stream.value }
@@ -138,9 +137,7 @@ import Testing
   @Test func `an error that is caught does not call a request unsent that is sent later`()
     async throws
   {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes) { $0.maxInFlight = 1 }
-      let client = try stage.client(of: server)
+    try await Stage.serving(Self.routes, server: { $0.maxInFlight = 1 }) { _, _, client in
       try await client.connect()
       let first = client.submit(.hang, [])
       let options = StreamOptions(itemTimeout: .seconds(1))
@@ -157,9 +154,7 @@ import Testing
   @Test func `a writer that has ended its items does not call a request unsent that is sent`()
     async throws
   {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.serving(Self.routes) { stage, server, client in
       let error = try await failure {
         try await client.sendItems(21, []) { writer in
           writer.finish()
@@ -174,10 +169,8 @@ import Testing
   }
 
   @Test func `a request over a peer whose connection has ended can be cancelled`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let peers = Tally<Peer>()
-      let server = try await stage.serve(setUp: Self.routes) { $0.maxInFlight = 1 }
-      let client = try stage.client(of: server)
+    let peers = Tally<Peer>()
+    try await Stage.serving(Self.routes, server: { $0.maxInFlight = 1 }) { stage, server, client in
       client.onRequest(.echo) { request in
         peers.add(request.peer)
         return []
@@ -190,7 +183,7 @@ import Testing
         stage.spawn { for try await _ in peer.stream(20, [], options: options) {} }
       }
       let waiting = peer.submit(.echo, [], options: RequestOptions(timeout: .seconds(100)))
-      try await simulation.sleep(for: .seconds(1))
+      try await stage.clientLoop.sleep(for: .seconds(1))
       await server.shutDown(within: .zero)
       #expect(try await failure { try await first.value }.code == .connectionLost)
       #expect(await waiting.state != .completed)

@@ -7,26 +7,8 @@ import Testing
 
 /// Writers that wait for the end of their exchange.
 @Suite struct StreamEndTests {
-  private static func routes(_ server: LongLinkServer) {
-    // The sum of the requester's items.
-    server.routeStream(11, .requestItems) { _, items, _ in
-      var sum = 0
-      for try await item in items { sum += item.count }
-      return Array("\(sum)".utf8)
-    }
-    // A response before the requester's end.
-    server.routeStream(14, .requestItems) { _, items, _ in
-      for try await _ in items { return Array("enough".utf8) }
-      return []
-    }
-    // An error before it.
-    server.routeStream(15, .requestItems) { _, _, _ in throw Rejection(1_234, "no") }
-  }
-
   @Test func `a writer without items learns of an early response`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.pair { _, _, client in
       let response = try await client.sendItems(14, []) { writer in
         try await writer.write([UInt8](repeating: 1, count: 10_000))
         await writer.waitForEnd()
@@ -38,9 +20,7 @@ import Testing
   }
 
   @Test func `a wait for the end of an exchange ends with its task`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.pair { _, _, client in
       let response = try await client.sendItems(11, []) { writer in
         await withTaskGroup(of: Void.self) { group in
           for _ in 0..<3 {
@@ -56,9 +36,9 @@ import Testing
   }
 
   @Test func `an early error ends the wait, and is thrown`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.serving { server in
+      server.routeStream(15, .requestItems) { _, _, _ in throw Rejection(1_234, "no") }
+    } _: { _, _, client in
       let error = await #expect(throws: LongLinkError.self) {
         try await client.sendItems(15, []) { await $0.waitForEnd() }
       }
@@ -87,18 +67,16 @@ import Testing
   @Test func `a responder that finishes its items sends no end, and can write no more`()
     async throws
   {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.routeBasics()
-        server.routeStream(17, .responseItems) { _, _, writer in
-          try await writer.write([1])
-          writer.finish()
-          let error = try await failure { try await writer.write([2]) }
-          #expect(error.code == .streamEnded)
-          return [3]
-        }
+    try await Stage.serving { server in
+      server.routeBasics()
+      server.routeStream(17, .responseItems) { _, _, writer in
+        try await writer.write([1])
+        writer.finish()
+        let error = try await failure { try await writer.write([2]) }
+        #expect(error.code == .streamEnded)
+        return [3]
       }
-      let client = try stage.client(of: server)
+    } _: { _, _, client in
       let stream = client.stream(17, [])
       var items: [[UInt8]] = []
       for try await item in stream { items.append(item) }

@@ -115,11 +115,9 @@ import Testing
   }
 
   @Test func `the end of another stream is not taken for that of one's own`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.routeStream(22, .requestItems) { request, _, _ in request.body }
-      }
-      let client = try stage.client(of: server)
+    try await Stage.serving { server in
+      server.routeStream(22, .requestItems) { request, _, _ in request.body }
+    } _: { _, _, client in
       var ended: LongLinkError?
       let caught = try await failure {
         try await client.sendItems(22, [1]) { writer in

@@ -48,22 +48,20 @@ import Testing
   func `a handler that runs on holds no items of an exchange that has ended`(
     _ ending: Ending
   ) async throws {
-    try await Stage.simulate { stage, simulation in
-      let hasEnded = Latch()
-      let counts = Tally<Int>()
-      let server = try await stage.serve { server in
-        server.routeStream(17, .requestItems) { _, items, _ in
-          var iterator = items.makeAsyncIterator()
-          _ = try await iterator.next()
-          // Deaf to its cancellation, while all others arrive.
-          await hasEnded.wait()
-          var count = 0
-          while (try? await iterator.next()) != nil { count += 1 }
-          counts.add(count)
-          return []
-        }
+    let hasEnded = Latch()
+    let counts = Tally<Int>()
+    try await Stage.serving { server in
+      server.routeStream(17, .requestItems) { _, items, _ in
+        var iterator = items.makeAsyncIterator()
+        _ = try await iterator.next()
+        // Deaf to its cancellation, while all others arrive.
+        await hasEnded.wait()
+        var count = 0
+        while (try? await iterator.next()) != nil { count += 1 }
+        counts.add(count)
+        return []
       }
-      let client = try stage.client(of: server)
+    } _: { stage, server, client in
       try await client.connect()
       try await withThrowingTaskGroup(of: Void.self) { group in
         var options = StreamOptions()
@@ -71,17 +69,17 @@ import Testing
         group.addTask { [options] in
           _ = try? await client.sendItems(17, [], options: options) { writer in
             for _ in 0..<100 { try await writer.write([UInt8](repeating: 1, count: 100)) }
-            try await simulation.sleep(for: .seconds(10))
+            try await stage.clientLoop.sleep(for: .seconds(10))
           }
         }
-        try await simulation.sleep(for: .seconds(2))
+        try await stage.clientLoop.sleep(for: .seconds(2))
         #expect(await server.counters().requestsRunning == 1)
         switch ending {
         case .cancel: group.cancelAll()
         case .deadline: break
         case .connection: await client.close()
         }
-        try await simulation.sleep(for: .seconds(2))
+        try await stage.clientLoop.sleep(for: .seconds(2))
         hasEnded.open()
         await counts.reached(1)
         group.cancelAll()

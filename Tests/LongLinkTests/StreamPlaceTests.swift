@@ -33,19 +33,17 @@ import Testing
   func `a stream that ends after its handler has returned frees its place`(
     _ ending: Ending
   ) async throws {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(setUp: Self.routes) { $0.maxInFlight = 1 }
-      let client = try stage.client(of: server)
+    try await Stage.serving(Self.routes, server: { $0.maxInFlight = 1 }) { stage, server, client in
       try await client.connect()
       var options = StreamOptions(window: 1_024)
       if ending == .deadline { options.timeout = .seconds(5) }
       let stream = client.stream(10, [], options: options)
       var iterator: Items<[UInt8]>? = stream.makeAsyncIterator()
       #expect(iterator != nil)
-      try await simulation.sleep(for: .seconds(3))
+      try await stage.clientLoop.sleep(for: .seconds(3))
       #expect(await server.counters().requestsRunning == 1)
       if ending == .cancel { iterator = nil }
-      try await simulation.sleep(for: .seconds(5))
+      try await stage.clientLoop.sleep(for: .seconds(5))
       #expect(await server.counters().requestsRunning == 0)
       let reply = try await client.request(.echo, [7])
       #expect(reply == [7])

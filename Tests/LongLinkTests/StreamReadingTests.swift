@@ -73,15 +73,13 @@ import Testing
   @Test func `a stream that is cancelled completes once, also if nobody asks for the next item`()
     async throws
   {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve { server in
-        server.routeStream(10, .responseItems) { request, _, writer in
-          for number: UInt8 in 1...3 { try await writer.write([number]) }
-          try await request.clock.sleep(for: .seconds(1_000_000))
-          return []
-        }
+    try await Stage.serving { server in
+      server.routeStream(10, .responseItems) { request, _, writer in
+        for number: UInt8 in 1...3 { try await writer.write([number]) }
+        try await request.clock.sleep(for: .seconds(1_000_000))
+        return []
       }
-      let client = try stage.client(of: server)
+    } _: { stage, _, client in
       let asks = Tally<@Sendable () -> Void>()
       let ends = Tally<LongLinkError.Code?>()
       let handle = client.stream(
@@ -90,12 +88,12 @@ import Testing
           if case .failure(let error) = result { ends.add(error.code) } else { ends.add(nil) }
         })
       await asks.reached(1)
-      try await simulation.sleep(for: .seconds(1))
+      try await stage.clientLoop.sleep(for: .seconds(1))
       handle.cancel()
-      try await simulation.sleep(for: .seconds(1))
+      try await stage.clientLoop.sleep(for: .seconds(1))
       #expect(ends.elements == [.cancelled])
       asks.elements[0]()
-      try await simulation.sleep(for: .seconds(1))
+      try await stage.clientLoop.sleep(for: .seconds(1))
       #expect(ends.elements.count == 1 && asks.count == 1)
     }
   }
@@ -177,14 +175,12 @@ import Testing
   }
 
   @Test func `a stream that was cut never looks whole`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.routeStream(10, .responseItems) { _, _, writer in
-          try await writer.write([255])
-          throw Rejection(1_234)
-        }
+    try await Stage.serving { server in
+      server.routeStream(10, .responseItems) { _, _, writer in
+        try await writer.write([255])
+        throw Rejection(1_234)
       }
-      let client = try stage.client(of: server)
+    } _: { _, _, client in
       let method = RPCMethod<Nothing, Streamed<Nothing>>(10)
       let ofBytes = await Self.failures(client.stream(10, []).makeAsyncIterator())
       let ofMessages = await Self.failures(client.stream(method, Nothing()).makeAsyncIterator())

@@ -8,49 +8,11 @@ import Testing
 
 /// Streams between a client and a server.
 @Suite struct StreamTests {
-  /// The count of items that a request asks for, and what the handlers do with them.
-  private static func routes(_ server: LongLinkServer) {
-    server.routeBasics()
-    // As many items as the body says, each with its number.
-    server.routeStream(10, .responseItems) { request, _, writer in
-      for number in 0..<Int(request.body[0]) { try await writer.write([UInt8(number)]) }
-      return Array("done".utf8)
-    }
-    // The sum of the requester's items.
-    server.routeStream(11, .requestItems) { _, items, _ in
-      var sum = 0
-      for try await item in items { sum += item.count }
-      return Array("\(sum)".utf8)
-    }
-    // Each item as it came.
-    server.routeStream(12, [.requestItems, .responseItems]) { _, items, writer in
-      for try await item in items { try await writer.write(item) }
-      return []
-    }
-    // An error behind two items.
-    server.routeStream(13, .responseItems) { _, _, writer in
-      try await writer.write([1])
-      try await writer.write([2])
-      throw Rejection(1_234, body: [9])
-    }
-    // A response before the requester's end.
-    server.routeStream(14, .requestItems) { _, items, _ in
-      for try await _ in items { return Array("enough".utf8) }
-      return []
-    }
-    // Items without end.
-    server.routeStream(15, .responseItems) { _, _, writer in
-      while true { try await writer.write([UInt8](repeating: 7, count: 1_000)) }
-    }
-  }
-
   @Test(arguments: TestEnvironment.allCases)
   func `items arrive in order, and the response behind them`(
     _ environment: TestEnvironment
   ) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.pair(in: environment) { _, _, client in
       let stream = client.stream(10, [200])
       var items: [[UInt8]] = []
       for try await item in stream { items.append(item) }
@@ -59,13 +21,11 @@ import Testing
     }
   }
 
-  @Test(arguments: TestEnvironment.allCases)
+  @Test(arguments: TestEnvironment.allCases + [.short])
   func `the requester's items arrive, and then the response comes`(
     _ environment: TestEnvironment
   ) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.pair(in: environment) { _, _, client in
       let response = try await client.sendItems(11, []) { writer in
         for size in [0, 1, 100_000, 3_000_000] {
           try await writer.write([UInt8](repeating: 1, count: size))
@@ -77,9 +37,7 @@ import Testing
 
   @Test(arguments: TestEnvironment.allCases)
   func `items go both ways at the same time`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.pair(in: environment) { _, _, client in
       let sizes = [1, 70_000, 0, 500_000, 3, 65_536]
       let response = try await client.exchange(12, []) { items, writer in
         var iterator = items.makeAsyncIterator()
@@ -94,26 +52,26 @@ import Testing
     }
   }
 
-  @Test func `an error in band comes behind the items, and says how many came`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+  @Test(arguments: [TestEnvironment.simulated, .short])
+  func `an error in band comes behind the items, and says how many came`(
+    _ environment: TestEnvironment
+  ) async throws {
+    try await Stage.pair(in: environment) { _, _, client in
       var items: [[UInt8]] = []
-      do {
+      let error = try await failure {
         for try await item in client.stream(13, []) { items.append(item) }
-        Issue.record("the stream ended without its error")
-      } catch let error as LongLinkError {
-        #expect(error.code == .rejected && error.response == 1_234 && error.body == [9])
-        #expect(error.delivery == .answered && error.itemsReceived == 2)
       }
+      #expect(error.code == .rejected && error.response == 1_234 && error.body == [9])
+      #expect(error.delivery == .answered && error.itemsReceived == 2)
       #expect(items == [[1], [2]])
     }
   }
 
-  @Test func `an early response ends the writer, and is the result`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+  @Test(arguments: [TestEnvironment.simulated, .short])
+  func `an early response ends the writer, and is the result`(
+    _ environment: TestEnvironment
+  ) async throws {
+    try await Stage.pair(in: environment) { stage, server, client in
       let caught = Mutex<LongLinkError?>(nil)
       let response = try await client.sendItems(14, []) { writer in
         do throws(LongLinkError) {
@@ -126,13 +84,14 @@ import Testing
       #expect(response == Array("enough".utf8))
       let error = caught.withLock { $0 }
       #expect(error?.code == .streamEnded && error?.delivery == .answered)
+      // A short link ends with its request.
+      let links = environment == .short ? 0 : 1
+      try await stage.until { await server.counters().openConnections == links }
     }
   }
 
   @Test func `leaving the loop cancels the handler`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.pair { stage, server, client in
       var count = 0
       for try await _ in client.stream(15, []) {
         count += 1
@@ -145,9 +104,7 @@ import Testing
   }
 
   @Test func `a reader that stops takes no more than its window`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.pair { stage, _, client in
       var iterator = client.stream(15, [], options: StreamOptions(window: 20_000))
         .makeAsyncIterator()
       _ = try await iterator.next()
@@ -161,27 +118,21 @@ import Testing
   }
 
   @Test func `a lost connection never looks like an end`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.pair { _, server, client in
       var iterator = client.stream(15, []).makeAsyncIterator()
       for _ in 0..<10 { _ = try await iterator.next() }
       for peer in await server.peers() { peer.close() }
       var count = 10
-      do {
+      let error = try await failure {
         while try await iterator.next() != nil { count += 1 }
-        Issue.record("the stream ended without an error")
-      } catch let error as LongLinkError {
-        #expect(error.code == .connectionLost && error.delivery == .sent)
-        #expect(error.itemsReceived == UInt64(count))
       }
+      #expect(error.code == .connectionLost && error.delivery == .sent)
+      #expect(error.itemsReceived == UInt64(count))
     }
   }
 
   @Test func `a request of another shape is refused`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.pair { _, _, client in
       let plain = try await failure { try await client.request(10, [1]) }
       #expect(plain.response == .malformed && plain.delivery == .refused)
       let wrong = try await failure { try await client.sendItems(10, [1]) { _ in } }
@@ -195,9 +146,7 @@ import Testing
 
   @Test func `a stream waits for a connection, and has no deadline unless given one`() async throws
   {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.pair { stage, _, client in
       let hung = client.stream(15, [], options: StreamOptions(timeout: .seconds(20)))
       var iterator = hung.makeAsyncIterator()
       let start = stage.clientLoop.clock.now
@@ -212,19 +161,17 @@ import Testing
   }
 
   @Test func `a wait for an item can be bounded`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: { server in
-        server.routeStream(20, .responseItems) { request, _, writer in
-          try await writer.write([1])
-          try await request.clock.sleep(for: .seconds(1_000))
-          return []
-        }
-        server.routeStream(21, .requestItems, itemTimeout: .seconds(5)) { _, items, _ in
-          for try await _ in items {}
-          return []
-        }
-      })
-      let client = try stage.client(of: server)
+    try await Stage.serving { server in
+      server.routeStream(20, .responseItems) { request, _, writer in
+        try await writer.write([1])
+        try await request.clock.sleep(for: .seconds(1_000))
+        return []
+      }
+      server.routeStream(21, .requestItems, itemTimeout: .seconds(5)) { _, items, _ in
+        for try await _ in items {}
+        return []
+      }
+    } _: { stage, server, client in
       let error = try await failure {
         for try await _ in client.stream(20, [], options: StreamOptions(itemTimeout: .seconds(3))) {
         }
@@ -243,9 +190,7 @@ import Testing
   }
 
   @Test func `the server streams to the client, and asks it for streams`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.pair { stage, server, client in
       client.onStreamRequest(30, [.requestItems, .responseItems]) { _, items, writer in
         for try await item in items { try await writer.write(item + item) }
         return [1]
@@ -265,9 +210,7 @@ import Testing
   }
 
   @Test func `items go to a function, one after the other`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.pair { stage, _, client in
       let items = Tally<[UInt8]>()
       let outcome = Mutex<Result<[UInt8], LongLinkError>?>(nil)
       client.stream(10, [50], on: .connectionLoop) { item in
@@ -296,9 +239,7 @@ import Testing
   }
 
   @Test func `a plain thread reads a stream`() async throws {
-    try await Stage.run(.loopback) { stage in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.pair(in: .loopback) { _, _, client in
       let outcome = await withCheckedContinuation { continuation in
         PlainThread.run {
           var count = 0

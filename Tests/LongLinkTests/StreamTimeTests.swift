@@ -122,25 +122,23 @@ import Testing
   }
 
   @Test func `an item that the peer takes slowly is not given up`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve { server in
-        server.routeStream(10, .responseItems, itemTimeout: .seconds(5)) { _, _, writer in
-          await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<10 {
-              group.addTask { try? await writer.write([UInt8](repeating: 1, count: 1_000)) }
-            }
-            await Task.yield()
+    try await Stage.serving { server in
+      server.routeStream(10, .responseItems, itemTimeout: .seconds(5)) { _, _, writer in
+        await withTaskGroup(of: Void.self) { group in
+          for _ in 0..<10 {
+            group.addTask { try? await writer.write([UInt8](repeating: 1, count: 1_000)) }
           }
-          return []
+          await Task.yield()
         }
+        return []
       }
-      let client = try stage.client(of: server)
+    } _: { stage, _, client in
       let options = StreamOptions(window: 1_024)
       var iterator = client.stream(10, [], options: options).makeAsyncIterator()
       for _ in 0..<10 {
         let item = try await iterator.next()
         #expect(item?.count == 1_000)
-        try await simulation.sleep(for: .seconds(3))
+        try await stage.clientLoop.sleep(for: .seconds(3))
       }
       let end = try await iterator.next()
       #expect(end == nil)

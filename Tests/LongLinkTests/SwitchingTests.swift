@@ -8,41 +8,18 @@ import Testing
 
 /// Suspension, other servers, and all that moves a client, in any order.
 @Suite struct SwitchingTests {
-  /// A server whose echo adds its name, and whose requests of type 2 wait for a latch.
-  private func serve(
-    _ stage: Stage, _ name: UInt8, _ goOn: Latch = Latch(),
-    configure: (inout ServerConfiguration) -> Void = { $0.drainSpread = .zero }
-  ) async throws -> LongLinkServer {
-    try await stage.serve(
-      setUp: { server in
-        server.route(.echo) { request in request.body + [name] }
-        server.route(.hang) { request in
-          await goOn.wait()
-          return request.body + [name]
-        }
-      },
-      configure: configure)
-  }
-
-  /// Waits until a server works on so many requests.
-  private func running(_ count: Int, on server: LongLinkServer, _ stage: Stage) async throws {
-    try await stage.until { await server.counters().requestsRunning == count }
-  }
-
-  private let patient = RequestOptions(timeout: .seconds(3_600))
-
   @Test func `servers may be switched by the very request that a drain has ended`() async throws {
     try await Stage.simulate { stage, _ in
       let goOn = Latch()
-      let old = try await serve(stage, 1, goOn) {
+      let old = try await stage.serve(named: 1, until: goOn) {
         $0.drainSpread = .zero
         $0.maxInFlight = 1
       }
-      let new = try await serve(stage, 2)
+      let new = try await stage.serve(named: 2)
       let client = try stage.client(of: old, new)
       _ = try await client.request(.echo, [0])
-      let slow = client.submit(.hang, [0], options: patient)
-      try await running(1, on: old, stage)
+      let slow = client.submit(.hang, [0], options: .patient)
+      try await stage.running(1, on: old)
       // It waits for room, and not for another connection.
       let ended = Tally<LongLinkError.Code>()
       client.request(
@@ -68,11 +45,11 @@ import Testing
     async throws
   {
     try await Stage.simulate { stage, simulation in
-      let server = try await serve(stage, 1)
+      let server = try await stage.serve(named: 1)
       let client = try stage.client(of: server)
       _ = try await client.request(.echo, [0])
-      let slow = client.submit(.hang, [0], options: patient)
-      try await running(1, on: server, stage)
+      let slow = client.submit(.hang, [0], options: .patient)
+      try await stage.running(1, on: server)
       await client.suspend()
       #expect(client.state == .suspended)
       let lost = try await failure { try await slow.value }
@@ -87,7 +64,7 @@ import Testing
       ] {
         #expect(error.code == .notConnected && error.delivery == .notSent)
       }
-      let waits = client.submit(.echo, [2], options: patient)
+      let waits = client.submit(.echo, [2], options: .patient)
       let expires = client.submit(.echo, [3], options: RequestOptions(timeout: .seconds(5)))
       try await simulation.sleep(for: .seconds(1_000))
       #expect(try await failure { try await expires.value }.code == .deadlineExceeded)
@@ -102,7 +79,7 @@ import Testing
 
   @Test func `a suspended client has no timer`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await serve(stage, 1)
+      let server = try await stage.serve(named: 1)
       let client = try stage.client(of: server)
       _ = try await client.request(.echo, [0])
       await client.suspend()
@@ -120,13 +97,13 @@ import Testing
   @Test func `what is in flight may be answered before the suspension`() async throws {
     try await Stage.simulate { stage, simulation in
       let goOn = Latch()
-      let server = try await serve(stage, 1, goOn)
+      let server = try await stage.serve(named: 1, until: goOn)
       let client = try stage.client(of: server)
-      let slow = client.submit(.hang, [0], options: patient)
-      try await running(1, on: server, stage)
+      let slow = client.submit(.hang, [0], options: .patient)
+      try await stage.running(1, on: server)
       let suspending = stage.spawn { await client.suspend(within: .seconds(10)) }
       try await stage.until { client.state == .suspended }
-      let waits = client.submit(.echo, [2], options: patient)
+      let waits = client.submit(.echo, [2], options: .patient)
       try await simulation.sleep(for: .seconds(1))
       goOn.open()
       #expect(try await slow.value == [0, 1])
@@ -142,10 +119,10 @@ import Testing
   {
     try await Stage.simulate { stage, _ in
       let goOn = Latch()
-      let server = try await serve(stage, 1, goOn)
+      let server = try await stage.serve(named: 1, until: goOn)
       let client = try stage.client(of: server)
-      let slow = client.submit(.hang, [0], options: patient)
-      try await running(1, on: server, stage)
+      let slow = client.submit(.hang, [0], options: .patient)
+      try await stage.running(1, on: server)
       let suspending = stage.spawn { await client.suspend(within: .seconds(100)) }
       try await stage.until { client.state == .suspended }
       client.resume()
@@ -164,12 +141,14 @@ import Testing
   {
     try await Stage.run(environment) { stage in
       let goOn = Latch()
-      let (old, new) = (try await serve(stage, 1, goOn), try await serve(stage, 2))
+      let (old, new) = (
+        try await stage.serve(named: 1, until: goOn), try await stage.serve(named: 2)
+      )
       let client = try stage.client(of: old)
-      let slow = client.submit(.hang, [0], options: patient)
-      try await running(1, on: old, stage)
+      let slow = client.submit(.hang, [0], options: .patient)
+      try await stage.running(1, on: old)
       try client.switchServers(to: [ServerEntry(new.endpoints[0])])
-      let tasks = (1...5).map { client.submit(.echo, [$0], options: patient) }
+      let tasks = (1...5).map { client.submit(.echo, [$0], options: .patient) }
       for (index, task) in tasks.enumerated() {
         #expect(try await task.value == [UInt8(index + 1), 2])
       }
@@ -182,7 +161,7 @@ import Testing
 
   @Test func `environments are known by their names`() async throws {
     try await Stage.simulate { stage, _ in
-      let (first, second) = (try await serve(stage, 1), try await serve(stage, 2))
+      let (first, second) = (try await stage.serve(named: 1), try await stage.serve(named: 2))
       let environments = [
         "production": [ServerEntry(first.endpoints[0])],
         "staging": [ServerEntry(second.endpoints[0])],
@@ -208,7 +187,7 @@ import Testing
 
   @Test func `a switch to a list with the same server keeps the link`() async throws {
     try await Stage.simulate { stage, _ in
-      let (first, second) = (try await serve(stage, 1), try await serve(stage, 2))
+      let (first, second) = (try await stage.serve(named: 1), try await stage.serve(named: 2))
       let client = try stage.client(of: first)
       _ = try await client.request(.echo, [0])
       try client.switchServers(to: [
@@ -226,7 +205,7 @@ import Testing
     _ seed: UInt64
   ) async throws {
     try await Stage.simulate(seed: seed) { stage, simulation in
-      let servers = [try await serve(stage, 1), try await serve(stage, 2)]
+      let servers = [try await stage.serve(named: 1), try await stage.serve(named: 2)]
       let client = try stage.client(of: servers[0], servers[1]) {
         $0.reconnect = ReconnectPolicy(
           afterClose: .milliseconds(100), afterLostHeartbeat: .milliseconds(200),
@@ -239,7 +218,7 @@ import Testing
       let tasks = Tally<RequestTask<[UInt8]>>()
       var dice = SeededGenerator(seed: seed)
       for index in 0..<300 {
-        tasks.add(client.submit(.echo, [UInt8(index % 256)], options: patient))
+        tasks.add(client.submit(.echo, [UInt8(index % 256)], options: .patient))
         switch Int.random(in: 0..<12, using: &dice) {
         case 0: client.pathChanged()
         case 1: try client.switchServers(to: [ServerEntry(servers[index % 2].endpoints[0])])

@@ -32,9 +32,7 @@ import Testing
   }
 
   @Test func `counters are a line for each that is not zero`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair { stage, server, client in
       try await client.expectEcho([1])
       let lines = "\(await client.counters())".split(separator: "\n")
       #expect(lines.contains("requests.succeeded: 1") && lines.contains("connects: 1"))
@@ -49,16 +47,14 @@ import Testing
 
   @Test func `a request tells how long its caller still waits`() async throws {
     let remaining = Tally<Duration?>()
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve { server in
-        server.route(1) { request in
-          remaining.add(request.timeRemaining)
-          try await request.clock.sleep(for: .seconds(4))
-          remaining.add(request.timeRemaining)
-          return request.body
-        }
+    try await Stage.serving { server in
+      server.route(1) { request in
+        remaining.add(request.timeRemaining)
+        try await request.clock.sleep(for: .seconds(4))
+        remaining.add(request.timeRemaining)
+        return request.body
       }
-      let client = try stage.client(of: server)
+    } _: { _, _, client in
       _ = try await client.request(1, [1], options: RequestOptions(timeout: .seconds(10)))
     }
     let times = try remaining.elements.map { try #require($0) }

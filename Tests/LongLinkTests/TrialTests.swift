@@ -9,154 +9,69 @@ import Testing
 
 /// Networks that let a long link be made and cut it, and the trial that the next one stands.
 @Suite struct TrialTests {
-  private static let way = "short://10.0.0.1:8080"
-
-  /// Runs a body with a server that has both ways, and a client that knows them.
-  static func both(
-    connectTimeout: Duration = .seconds(3),
-    configure: @Sendable @escaping (inout ClientConfiguration) -> Void = { _ in },
-    server: @Sendable @escaping (inout ServerConfiguration) -> Void = { _ in },
-    _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient) async throws -> Void
-  ) async throws {
-    try await Stage.simulate { stage, _ in
-      let made = try await stage.serve(setUp: routes, configure: server)
-      _ = try await stage.gateway(for: made)
-      let client = try stage.client(of: made) {
-        $0.ways = [.longLink, .simulatedShort(to: ShortLinkTests.gatewayAddress)]
-        $0.connectTimeout = connectTimeout
-        configure(&$0)
-      }
-      try await body(stage, made, client)
-    }
-  }
-
-  /// 20 sends each item back.
-  private static func routes(_ server: LongLinkServer) {
-    ShortLinkTests.routes(server)
-    server.routeStream(20, [.requestItems, .responseItems]) { _, items, writer in
-      for try await item in items { try await writer.write(item) }
-      return []
-    }
-  }
-
-  static func shortRequests(_ client: LongLinkClient) async -> UInt64 {
-    await client.counters().shortLinkRequests.values.reduce(0, +)
-  }
-
-  /// Has the network cut the long link at a request, when it takes some.
-  static func cut(
-    _ stage: Stage, _ server: LongLinkServer, _ client: LongLinkClient
-  ) async throws {
-    try await client.connect()
-    try await stage.until { client.state.isConnected }
-    let hanging = client.submit(.hang, [], options: RequestOptions(timeout: .seconds(1_000)))
-    try await stage.until { await server.counters().requestsRunning == 1 }
-    stage.simulation?.network.loseAllLinks()
-    let error = try await failure { try await hanging.value }
-    #expect(error.delivery == .sent)
-    try await stage.until { await server.peers().isEmpty }
-  }
-
-  /// Waits until a long link stands a trial.
-  static func held(_ stage: Stage, _ server: LongLinkServer) async throws {
-    try await stage.until { await server.peers().count == 1 }
-  }
-
-  /// Waits for the next link, whose trial has to last for so many seconds.
-  static func expectTrial(
-    of seconds: Double, _ stage: Stage, _ server: LongLinkServer, _ client: LongLinkClient,
-    _ location: SourceLocation = #_sourceLocation
-  ) async throws {
-    try await held(stage, server)
-    #expect(!client.state.isConnected, sourceLocation: location)
-    let start = stage.clientLoop.clock.now
-    try await stage.until { client.state.isConnected }
-    let time = start.duration(to: stage.clientLoop.clock.now) / .seconds(1)
-    // The conditions are looked at every 0.2 s at least.
-    #expect(abs(time - seconds) < 0.3, "\(time) s", sourceLocation: location)
-  }
   /// What a network does to long links that it lets be made.
   enum Cut: CaseIterable {
     case afterTheHandshake
     case atTheFirstRequest
+    /// It swallows what comes after a while; requests are rare.
+    case silently
   }
 
   @Test(arguments: Cut.allCases)
   func `where the network cuts long links, few requests are lost, and others take short ones`(
     _ cut: Cut
   ) async throws {
-    try await Self.both { stage, server, client in
+    let timeout: Duration = cut == .silently ? .seconds(10) : .seconds(3)
+    try await Stage.pair(in: .bothWays, client: { $0.connectTimeout = timeout }) {
+      stage, server, client in
       let network = try #require(stage.simulation?.network)
       let address = server.addresses[0]
       network.setConditions(
         LinkConditions(latency: .milliseconds(20) ... .milliseconds(20)), to: address)
       var lost = 0
-      for _ in 0..<600 {
+      for _ in 0..<(cut == .silently ? 120 : 600) {
         let body = [UInt8](repeating: 1, count: 2_000)
         let task = client.submit(.echo, body, options: RequestOptions())
         let next = stage.clientLoop.clock.now.advanced(by: .seconds(1))
         while stage.clientLoop.clock.now < next {
-          for link in network.links(to: address)
-          where link.bytesWritten(.toServer) > 1_000
-            || cut == .afterTheHandshake && client.state.isConnected
-          {
-            link.lose()
+          for link in network.links(to: address) {
+            switch cut {
+            case .afterTheHandshake where client.state.isConnected: link.lose()
+            case .afterTheHandshake, .atTheFirstRequest:
+              if link.bytesWritten(.toServer) > 1_000 { link.lose() }
+            case .silently: if link.bytesWritten(.toServer) > 1_000 { link.silence() }
+            }
           }
           try await stage.clientLoop.sleep(for: .milliseconds(10))
         }
         do { _ = try await task.value } catch { lost += 1 }
+        if cut == .silently { try await stage.clientLoop.sleep(for: .seconds(59)) }
       }
       // Without trials, more than a hundred.
-      #expect(lost < 10, "\(lost) were lost")
-      #expect(await Self.shortRequests(client) > 580)
+      #expect(lost < (cut == .silently ? 20 : 10), "\(lost) were lost")
+      if cut != .silently { #expect(await client.shortRequests() > 580) }
     }
   }
 
   @Test func `a long link that was cut takes the requests again after its trial`() async throws {
-    try await Self.both { stage, server, client in
-      let hanging = client.submit(.hang, [], options: RequestOptions(timeout: .seconds(100)))
-      try await stage.until { await server.counters().requestsRunning == 1 }
+    try await Stage.pair(in: .bothWays) { stage, server, client in
+      let hanging = try await stage.hang(client, on: server)
       stage.simulation?.network.loseAllLinks()
       let error = try await failure { try await hanging.value }
       #expect(error.delivery == .sent)
       let start = stage.clientLoop.clock.now
       try await client.expectEcho([1])
       #expect(start.duration(to: stage.clientLoop.clock.now) < .milliseconds(100))
-      #expect(await Self.shortRequests(client) == 1)
+      #expect(await client.shortRequests() == 1)
       try await client.connect()
-      #expect(client.state == .short(Self.way))
+      #expect(client.state == .short(Way.gatewayName))
       try await stage.until { client.state.isConnected }
       let time = start.duration(to: stage.clientLoop.clock.now)
       #expect(time > .seconds(3) && time < .seconds(6))
       try await client.expectEcho([2])
-      #expect(await Self.shortRequests(client) == 1)
+      #expect(await client.shortRequests() == 1)
       let counters = await client.counters()
       #expect(counters.connects == 2 && counters.trialsPassed == 1 && counters.trialsFailed == 0)
-    }
-  }
-
-  @Test func `a network that swallows what comes after a while loses few rare requests`()
-    async throws
-  {
-    try await Self.both(connectTimeout: .seconds(10)) { stage, server, client in
-      let network = try #require(stage.simulation?.network)
-      let address = server.addresses[0]
-      network.setConditions(
-        LinkConditions(latency: .milliseconds(20) ... .milliseconds(20)), to: address)
-      var lost = 0
-      for _ in 0..<120 {
-        let body = [UInt8](repeating: 1, count: 2_000)
-        let task = client.submit(.echo, body, options: RequestOptions())
-        for _ in 0..<100 {
-          for link in network.links(to: address) where link.bytesWritten(.toServer) > 1_000 {
-            link.silence()
-          }
-          try await stage.clientLoop.sleep(for: .milliseconds(10))
-        }
-        do { _ = try await task.value } catch { lost += 1 }
-        try await stage.clientLoop.sleep(for: .seconds(59))
-      }
-      #expect(lost < 20, "\(lost) were lost")
     }
   }
 
@@ -166,9 +81,9 @@ import Testing
   func `a link that has answered ends the suspicion, however it is left`(
     _ isLost: Bool
   ) async throws {
-    try await Self.both { stage, server, client in
-      try await Self.cut(stage, server, client)
-      try await Self.expectTrial(of: 3, stage, server, client)
+    try await Stage.pair(in: .bothWays) { stage, server, client in
+      try await stage.cut(server, client)
+      try await stage.expectTrial(of: 3, server, client)
       try await client.expectEcho([1])
       if isLost {
         stage.simulation?.network.loseAllLinks()
@@ -177,43 +92,31 @@ import Testing
         await client.suspend()
         client.resume()
       }
-      try await Self.cut(stage, server, client)
-      try await Self.expectTrial(of: 3, stage, server, client)
-      try await Self.cut(stage, server, client)
-      try await Self.expectTrial(of: 6, stage, server, client)
+      try await stage.cut(server, client)
+      try await stage.expectTrial(of: 3, server, client)
+      try await stage.cut(server, client)
+      try await stage.expectTrial(of: 6, server, client)
     }
   }
 
-  @Test func `a link whose items arrive has answered`() async throws {
-    try await Self.both { stage, server, client in
+  @Test(arguments: [false, true])
+  func `a link whose items arrive, or of whose items the server took many, has answered`(
+    isWriter: Bool
+  ) async throws {
+    try await Stage.pair(in: .bothWays) { stage, server, client in
       let loses = Latch()
       let first = stage.spawn {
-        try await client.exchange(20, []) { items, writer in
-          var iterator = items.makeAsyncIterator()
-          try await writer.write([1])
-          #expect(try await iterator.next() == [1])
-          loses.open()
-          _ = try await iterator.next()
+        guard isWriter else {
+          _ = try await client.exchange(12, []) { items, writer in
+            var iterator = items.makeAsyncIterator()
+            try await writer.write([1])
+            #expect(try await iterator.next() == [1])
+            loses.open()
+            _ = try await iterator.next()
+          }
+          return
         }
-      }
-      await loses.wait()
-      stage.simulation?.network.loseAllLinks()
-      _ = try await failure { try await first.value }
-      let second = try await client.exchange(20, []) { items, writer in
-        var iterator = items.makeAsyncIterator()
-        try await writer.write([2])
-        #expect(try await iterator.next() == [2])
-      }
-      #expect(second == [])
-      #expect(await Self.shortRequests(client) == 0)
-    }
-  }
-
-  @Test func `a link over which the server took many items has answered`() async throws {
-    try await Self.both { stage, server, client in
-      let loses = Latch()
-      let first = stage.spawn {
-        try await client.sendItems(11, []) { writer in
+        _ = try await client.sendItems(11, []) { writer in
           for _ in 0..<40 { try await writer.write([UInt8](repeating: 1, count: 100_000)) }
           loses.open()
           while true {
@@ -225,16 +128,30 @@ import Testing
       await loses.wait()
       stage.simulation?.network.loseAllLinks()
       _ = try await failure { try await first.value }
-      try await client.expectEcho([2])
-      #expect(await Self.shortRequests(client) == 0)
+      if isWriter {
+        try await client.expectEcho([2])
+      } else {
+        try await Self.exchange(client)
+      }
+      #expect(await client.shortRequests() == 0)
     }
   }
 
+  /// An exchange, which short links cannot carry.
+  private static func exchange(_ client: LongLinkClient) async throws {
+    let response = try await client.exchange(12, []) { items, writer in
+      var iterator = items.makeAsyncIterator()
+      try await writer.write([2])
+      #expect(try await iterator.next() == [2])
+    }
+    #expect(response == [])
+  }
+
   @Test func `the cuts of other servers' links say nothing about new ones`() async throws {
-    try await Self.both { stage, server, client in
-      try await Self.cut(stage, server, client)
+    try await Stage.pair(in: .bothWays) { stage, server, client in
+      try await stage.cut(server, client)
       stage.simulation?.network.setConnects(.refused, to: server.addresses[0])
-      let other = try await stage.serve(setUp: Self.routes)
+      let other = try await stage.serve()
       try client.switchServers(to: other.endpoints.map { ServerEntry($0) })
       try await stage.until { client.state.isConnected }
       #expect(await client.counters().trialsPassed == 0)
@@ -244,11 +161,11 @@ import Testing
   @Test func `each server's links have a trial of their own length`() async throws {
     try await Stage.simulate { stage, simulation in
       let servers = [
-        try await stage.serve(setUp: Self.routes), try await stage.serve(setUp: Self.routes),
+        try await stage.serve(), try await stage.serve(),
       ]
       _ = try await stage.gateway(for: servers[0])
       let client = try stage.client(of: servers[0], servers[1]) {
-        $0.ways = [.longLink, .simulatedShort(to: ShortLinkTests.gatewayAddress)]
+        $0.ways = [.longLink, .short]
         $0.connectTimeout = .seconds(3)
       }
       for (server, seconds) in [(0, 0.0), (1, 3), (0, 3), (0, 6), (1, 3)] {
@@ -256,9 +173,9 @@ import Testing
         simulation.network.setConnects(nil, to: addresses[server])
         simulation.network.setConnects(.refused, to: addresses[1 - server])
         if seconds > 0 {
-          try await Self.expectTrial(of: seconds, stage, servers[server], client)
+          try await stage.expectTrial(of: seconds, servers[server], client)
         }
-        try await Self.cut(stage, servers[server], client)
+        try await stage.cut(servers[server], client)
       }
     }
   }
@@ -267,9 +184,10 @@ import Testing
 
   @Test func `a link that does not answer when its time is over takes no requests`() async throws {
     let lines = LogLines()
-    try await Self.both(configure: { $0.logger = lines.logger }) { stage, server, client in
-      try await Self.cut(stage, server, client)
-      try await Self.held(stage, server)
+    try await Stage.pair(in: .bothWays, client: { $0.logger = lines.logger }) {
+      stage, server, client in
+      try await stage.cut(server, client)
+      try await stage.trial(of: server)
       for link in stage.simulation!.network.links(to: server.addresses[0]) { link.silence() }
       for _ in 0..<10 {
         try await client.expectEcho([1])
@@ -284,29 +202,27 @@ import Testing
   }
 
   @Test func `an exchange ends the trial, because no short link can carry it`() async throws {
-    try await Self.both(connectTimeout: .seconds(30)) { stage, server, client in
-      try await Self.cut(stage, server, client)
-      try await Self.held(stage, server)
+    try await Stage.pair(in: .bothWays, client: { $0.connectTimeout = .seconds(30) }) {
+      stage, server, client in
+      try await stage.cut(server, client)
+      try await stage.trial(of: server)
       try await client.expectEcho([1])
       #expect(!client.state.isConnected)
-      let response = try await client.exchange(20, []) { items, writer in
-        var iterator = items.makeAsyncIterator()
-        try await writer.write([2])
-        #expect(try await iterator.next() == [2])
-      }
-      #expect(response == [] && client.state.isConnected)
-      #expect(await Self.shortRequests(client) == 1)
+      try await Self.exchange(client)
+      #expect(client.state.isConnected)
+      #expect(await client.shortRequests() == 1)
     }
   }
 
   @Test func `requests that get no answer over short links end the trial`() async throws {
-    try await Self.both(connectTimeout: .seconds(30)) { stage, server, client in
+    try await Stage.pair(in: .bothWays, client: { $0.connectTimeout = .seconds(30) }) {
+      stage, server, client in
       let network = try #require(stage.simulation?.network)
-      let gateway = ShortLinkTests.gatewayAddress
+      let gateway = Way.gatewayAddress
       network.setConditions(
         LinkConditions(latency: .milliseconds(20) ... .milliseconds(20)), to: gateway)
-      try await Self.cut(stage, server, client)
-      try await Self.held(stage, server)
+      try await stage.cut(server, client)
+      try await stage.trial(of: server)
       for _ in 0..<3 {
         #expect(!client.state.isConnected)
         let body = [UInt8](repeating: 1, count: 2_000)

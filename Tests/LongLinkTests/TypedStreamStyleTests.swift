@@ -28,9 +28,7 @@ import Testing
   private typealias Outcome = Result<Void, LongLinkError>
 
   @Test func `messages go to a function, one after the other`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.serving(Self.routes) { _, _, client in
       let notes = Tally<Note>()
       let outcomes = Tally<Outcome>()
       client.stream(Self.count, Note(50), on: .connectionLoop) { note in
@@ -45,9 +43,7 @@ import Testing
   }
 
   @Test func `the next message waits for the function, which may go on elsewhere`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.serving(Self.routes) { stage, _, client in
       let notes = Tally<Note>()
       let outcomes = Tally<Outcome>()
       let isBusy = Mutex(false)
@@ -77,9 +73,7 @@ import Testing
   @Test func `a message that does not decode cancels the request, and completes it once`()
     async throws
   {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.serving(Self.routes) { stage, server, client in
       let notes = Tally<Note>()
       let outcomes = Tally<Outcome>()
       let handle = client.stream(Self.count, Note(100), on: .connectionLoop) { note in
@@ -99,9 +93,7 @@ import Testing
 
   @Test func `a plain thread reads messages`() async throws {
     struct Enough: Error {}
-    try await Stage.run(.loopback) { stage in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.serving(in: .loopback, Self.routes) { stage, _, client in
       /// The numbers that were read, and what ended the stream.
       @Sendable func read(
         to end: UInt8, _ onItem: @escaping @Sendable (Note) throws -> Void = { _ in }
@@ -136,9 +128,7 @@ import Testing
   }
 
   @Test func `a client handles methods of its server`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair { _, server, client in
       client.onRequest(RPCMethod<Note, Note>(19)) { note, _ in Note(note.number + 1) }
       client.onStreamRequest(Self.count) { note, request, writer in
         #expect(request.type == Self.count.type)

@@ -66,9 +66,7 @@ private let damaged = RPCMethod<Note, Streamed<Note>>(23)
   func `an item that does not decode cancels the request, and says how many came before it`(
     _ environment: TestEnvironment
   ) async throws {
-    try await Stage.run(environment) { stage in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.serving(in: environment, Self.routes) { stage, server, client in
       for number: UInt8 in [0, 3, 100] {
         var notes = client.stream(damaged, Note(number)).makeAsyncIterator()
         for _ in 0..<number { #expect(try await notes.next() == Note(1)) }
@@ -86,15 +84,13 @@ private let damaged = RPCMethod<Note, Streamed<Note>>(23)
   }
 
   @Test func `an exchange ends with an item that does not decode`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: { server in
-        server.routeStream(next.type, [.requestItems, .responseItems]) { _, items, writer in
-          for item: [UInt8] in [[7], [], [8]] { try await writer.write(item) }
-          for try await _ in items {}
-          return []
-        }
-      })
-      let client = try stage.client(of: server)
+    try await Stage.serving { server in
+      server.routeStream(next.type, [.requestItems, .responseItems]) { _, items, writer in
+        for item: [UInt8] in [[7], [], [8]] { try await writer.write(item) }
+        for try await _ in items {}
+        return []
+      }
+    } _: { stage, server, client in
       let seen = Tally<Note>()
       let error = try await failure {
         try await client.exchange(next) { notes, _ in
@@ -116,9 +112,7 @@ private let damaged = RPCMethod<Note, Streamed<Note>>(23)
   }
 
   @Test func `a request or an item that does not decode is answered with 400`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve(setUp: Self.routes)
-      let client = try stage.client(of: server)
+    try await Stage.serving(Self.routes) { _, server, client in
       let request = try await failure {
         for try await _ in client.stream(count.type, [255] as [UInt8]) {}
       }

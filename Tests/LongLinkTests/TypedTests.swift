@@ -42,9 +42,7 @@ private let echo = RPCMethod<Note, Note>(.echo)
   }
 
   @Test func `a server can make requests in all the ways in which a client can`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair { stage, server, client in
       client.onRequest(.echo) { request in request.body }
       try await client.connect()
       let peer = try #require(await server.peers().first)
@@ -99,9 +97,7 @@ private let echo = RPCMethod<Note, Note>(.echo)
   @Test func `pushes are messages, and a malformed one is an error and hides no other`()
     async throws
   {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair { _, server, client in
       let handled = Mutex<[UInt8?]>([])
       client.onPush(Note.self) { result in
         handled.withLock { $0.append((try? result.get())?.number) }
@@ -120,9 +116,7 @@ private let echo = RPCMethod<Note, Note>(.echo)
   }
 
   @Test func `a full buffer may end a sequence of messages`() async throws {
-    try await Stage.simulate { stage, _ in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair { _, server, client in
       try await client.connect()
       let sequence = client.pushes(of: Note.self, buffer: .close(1))
       let peer = try #require(await server.peers().first)
@@ -135,15 +129,13 @@ private let echo = RPCMethod<Note, Note>(.echo)
   }
 
   @Test func `a server receives pushes as messages, too`() async throws {
-    try await Stage.simulate { stage, _ in
-      let told = Mutex<[UInt8?]>([])
-      let server = try await stage.serve { server in
-        server.routeBasics()
-        server.onPush(Note.self) { result, _ in
-          told.withLock { $0.append((try? result.get())?.number) }
-        }
+    let told = Mutex<[UInt8?]>([])
+    try await Stage.serving { server in
+      server.routeBasics()
+      server.onPush(Note.self) { result, _ in
+        told.withLock { $0.append((try? result.get())?.number) }
       }
-      let client = try stage.client(of: server)
+    } _: { stage, _, client in
       try await client.connect()
       try await client.push(Note(5))
       try await client.push(Note.pushType, [] as [UInt8])

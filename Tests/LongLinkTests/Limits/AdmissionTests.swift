@@ -131,22 +131,26 @@ import Testing
   }
 
   @Test func `a peer of a Unix socket has no address, and passes every list`() async throws {
-    try await Stage.run(.unix) { stage in
-      let server = try await stage.serve(configure: {
+    try await Stage.pair(
+      in: .unix,
+      server: {
         $0.allowedAddresses = [AddressRange("192.0.2.1")!]
         $0.deniedAddresses = [AddressRange("0.0.0.0/0")!, AddressRange("::/0")!]
         $0.proxies = [AddressRange("0.0.0.0/0")!, AddressRange("::/0")!]
-      })
-      let client = try stage.client(of: server)
-      #expect(try await client.request(.echo, [1]) == [1])
+      }
+    ) { _, _, client in
+      try await client.expectEcho([1])
     }
   }
 
   @Test func `short links are limited by their own rate, and by the lists`() async throws {
-    try await ShortLinkTests.short(server: {
-      $0.maxConnectionRatePerAddress = 1
-      $0.maxShortLinkRatePerAddress = 10
-    }) { stage, server, client in
+    try await Stage.pair(
+      in: .short,
+      server: {
+        $0.maxConnectionRatePerAddress = 1
+        $0.maxShortLinkRatePerAddress = 10
+      }
+    ) { stage, server, client in
       // More than connections may come, and fewer than short links.
       for _ in 0..<20 { try await client.expectEcho([1]) }
       #expect(await server.counters().connectionsTurnedAway == 0)
@@ -156,7 +160,7 @@ import Testing
       #expect(await server.counters().handshakes == 0)
     }
     let denied = [AddressRange("198.18.0.0/15")!]
-    try await ShortLinkTests.short(server: { $0.deniedAddresses = denied }) {
+    try await Stage.pair(in: .short, server: { $0.deniedAddresses = denied }) {
       stage, server, client in
       _ = try await failure { try await client.request(.echo, [1]) }
       #expect(await server.counters().rejections["deniedAddresses"] ?? 0 > 0)

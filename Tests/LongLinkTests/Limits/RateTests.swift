@@ -59,12 +59,10 @@ import Testing
   }
 
   @Test func `a client below the limit is never held`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: {
-        $0.maxBytesPerSecond = 100_000
-        $0.maxFramesPerSecond = 1_000
-      })
-      let client = try stage.client(of: server)
+    try await Stage.pair(server: {
+      $0.maxBytesPerSecond = 100_000
+      $0.maxFramesPerSecond = 1_000
+    }) { stage, server, client in
       for _ in 0..<200 {
         _ = try await client.request(.echo, [UInt8](repeating: 1, count: 8_000))
         try await stage.clientLoop.sleep(for: .milliseconds(100))
@@ -159,9 +157,7 @@ import Testing
   @Test func `an honest client that cancels all of its requests again and again is served`()
     async throws
   {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    try await Stage.pair { _, server, client in
       for _ in 0..<9 {
         let tasks = (0..<1_024).map { _ in client.submit(.hang, []) }
         _ = try await client.request(.echo, [1], options: RequestOptions(timeout: .seconds(60)))

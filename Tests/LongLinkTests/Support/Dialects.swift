@@ -108,18 +108,18 @@ extension Stage {
     return (server, client)
   }
 
-  /// A scripted server, and a client of it.
+  /// A scripted server, and a client of it; both native without a dialect.
   func scripted(
-    _ description: FrameDialect, session: [UInt8] = [],
+    _ description: FrameDialect? = nil, session: [UInt8] = [],
     configure: (inout ClientConfiguration) -> Void = { _ in }
   ) async throws -> (server: SimulatedServer, client: LongLinkClient) {
     let address: SocketAddress =
       switch environment {
-      case .simulated, .loopback: .ipv4(127, 0, 0, 1, port: 0)
+      case .simulated, .short, .bothWays, .loopback: .ipv4(127, 0, 0, 1, port: 0)
       case .unix: .unix(path: "/tmp/longlink-\(UInt64.random(in: 0 ... .max))")
       }
     let server = try await SimulatedServer.start(
-      on: serverLoop, at: address, dialect: .custom(description))
+      on: serverLoop, at: address, dialect: description.map { .custom($0) } ?? .native)
     let endpoint: Endpoint =
       if let path = server.address.path {
         .unix(path: path)
@@ -127,7 +127,7 @@ extension Stage {
         server.endpoint
       }
     let client = try client(to: [endpoint]) {
-      $0.dialect = .custom(description, session: session)
+      $0.dialect = description.map { .custom($0, session: session) } ?? .native
       $0.reconnect.afterClose = .milliseconds(5)
       $0.reconnect.afterRefused = .milliseconds(5)
       configure(&$0)

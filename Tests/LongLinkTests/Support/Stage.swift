@@ -37,7 +37,7 @@ final class Stage: Sendable {
     seed: UInt64 = 1,
     _ body: @escaping @Sendable (Stage) async throws -> Void
   ) async throws {
-    guard environment != .simulated else {
+    guard !environment.isSimulated else {
       return try await run(in: Simulation(seed: seed), body)
     }
     let loops = try (EventLoop(name: "client"), EventLoop(name: "server"))
@@ -73,6 +73,38 @@ final class Stage: Sendable {
     try await run(.simulated, seed: seed) { stage in try await body(stage, stage.simulation!) }
   }
 
+  /// Runs a body with a server and a client of it, which has a gateway's short links too, or these
+  /// alone, if the environment says so.
+  static func pair(
+    in environment: TestEnvironment = .simulated,
+    client: @Sendable @escaping (inout ClientConfiguration) -> Void = { _ in },
+    server: @Sendable @escaping (inout ServerConfiguration) -> Void = { _ in },
+    _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient) async throws -> Void
+  ) async throws {
+    try await serving(
+      in: environment, { $0.routeStreams() }, client: client, server: server, body)
+  }
+
+  /// The same with handlers of the test's own.
+  static func serving(
+    in environment: TestEnvironment = .simulated,
+    _ setUp: @Sendable @escaping (LongLinkServer) -> Void,
+    client configureClient: @Sendable @escaping (inout ClientConfiguration) -> Void = { _ in },
+    server configureServer: @Sendable @escaping (inout ServerConfiguration) -> Void = { _ in },
+    _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient) async throws -> Void
+  ) async throws {
+    try await run(environment) { stage in
+      let server = try await stage.serve(setUp: setUp, configure: configureServer)
+      if environment.ways != nil { _ = try await stage.gateway(for: server) }
+      let client = try stage.client(of: server) {
+        if let ways = environment.ways { $0.ways = ways }
+        if environment == .bothWays { $0.connectTimeout = .seconds(3) }
+        configureClient(&$0)
+      }
+      try await body(stage, server, client)
+    }
+  }
+
   private func run(_ body: (Stage) async throws -> Void) async throws {
     do {
       try await body(self)
@@ -101,13 +133,13 @@ final class Stage: Sendable {
   func serve(
     on loops: [EventLoop]? = nil,
     at endpoint: Endpoint? = nil,
-    setUp: (LongLinkServer) -> Void = { $0.routeBasics() },
+    setUp: (LongLinkServer) -> Void = { $0.routeStreams() },
     configure: (inout ServerConfiguration) -> Void = { _ in }
   ) async throws -> LongLinkServer {
     let listen: Endpoint =
       switch (endpoint, environment) {
       case (let endpoint?, _): endpoint
-      case (nil, .simulated): .host("10.0.0.1", port: 0)
+      case (nil, .simulated), (nil, .short), (nil, .bothWays): .host("10.0.0.1", port: 0)
       case (nil, .loopback): .host("127.0.0.1", port: 0)
       case (nil, .unix): .unix(path: "/tmp/longlink-\(UInt64.random(in: 0 ... .max))")
       }
@@ -121,9 +153,30 @@ final class Stage: Sendable {
     return server
   }
 
+  /// A server whose echo adds its name, and whose requests of type 2 wait for a latch.
+  func serve(
+    named name: UInt8, until goOn: Latch = Latch(),
+    configure: (inout ServerConfiguration) -> Void = { $0.drainSpread = .zero }
+  ) async throws -> LongLinkServer {
+    try await serve(
+      setUp: { server in
+        server.route(.echo) { request in request.body + [name] }
+        server.route(.hang) { request in
+          await goOn.wait()
+          return request.body + [name]
+        }
+      },
+      configure: configure)
+  }
+
+  /// Waits until a server works on so many requests.
+  func running(_ count: Int, on server: LongLinkServer) async throws {
+    try await until { await server.counters().requestsRunning == count }
+  }
+
   /// A gateway of a server for short links, in a simulation.
   func gateway(
-    for server: LongLinkServer, at address: SocketAddress = .ipv4(10, 0, 0, 1, port: 8_080)
+    for server: LongLinkServer, at address: SocketAddress = Way.gatewayAddress
   ) async throws -> SimulatedGateway {
     let gateway = try await SimulatedGateway.start(at: address, for: server, on: serverLoop)
     gateways.withLock { $0.append(gateway) }
@@ -197,6 +250,10 @@ extension MessageType {
   static let echo: MessageType = 1
   static let hang: MessageType = 2
   static let fail: MessageType = 3
+}
+
+extension RequestOptions {
+  static let patient = RequestOptions(timeout: .seconds(3_600))
 }
 
 extension RequestCounters {
