@@ -5,34 +5,16 @@ import LongLinkCore
 import LongLinkServer
 import LongLinkTesting
 import LongLinkTransport
-import Synchronization
 import Testing
 
 /// How a client gets and uses the credential that it shows.
 @Suite struct CredentialTests {
-  /// The credential of a test, which changes while it runs.
-  private final class Key: Sendable {
-    private let state = Mutex(([UInt8](), 0))
-
-    init(_ key: String) { set(key) }
-
-    func set(_ key: String) { state.withLock { $0.0 = Array(key.utf8) } }
-    var calls: Int { state.withLock { $0.1 } }
-
-    func get() -> [UInt8] {
-      state.withLock { state in
-        state.1 += 1
-        return state.0
-      }
-    }
-  }
-
   private static func client(
     of server: LongLinkServer, _ key: Key, _ stage: Stage,
     configure: (inout ClientConfiguration) -> Void = { _ in }
   ) throws -> LongLinkClient {
     try stage.client(of: server) {
-      $0.credential = { key.get() }
+      $0.credential = { key.use() }
       $0.sendsCredentialUnencrypted = true
       configure(&$0)
     }
@@ -56,7 +38,7 @@ import Testing
       server.handshake = .refuse(code, "so it is")
       let key = Key("a")
       let client = try stage.client(to: [server.endpoint]) {
-        if hasCredential { $0.credential = { key.get() } }
+        if hasCredential { $0.credential = { key.use() } }
         $0.sendsCredentialUnencrypted = true
       }
       let error = try await failure { try await client.connect() }
@@ -77,11 +59,11 @@ import Testing
       let key = Key("a")
       let client = try Self.client(of: server, key, stage)
       try await client.connect()
-      key.set("b")
+      key.text = "b"
       await server.endConnections(of: "nobody")
       for peer in await server.peers() { await server.drain(peer) }
       try await client.expectEcho([1])
-      #expect(seen.elements == [Array("a".utf8), Array("b".utf8)] && key.calls == 2)
+      #expect(seen.elements == [Array("a".utf8), Array("b".utf8)] && key.uses.count == 2)
     }
   }
 
@@ -98,16 +80,16 @@ import Testing
       let error = try await failure { try await client.request(.echo, [1]) }
       #expect(error.code == .notAccepted && error.response == .unauthenticated, "\(error)")
       #expect(error.delivery == .notSent && error.detail.contains("unknown key"), "\(error)")
-      #expect(client.state == .notAccepted(.unauthenticated) && key.calls == 2)
+      #expect(client.state == .notAccepted(.unauthenticated) && key.uses.count == 2)
       try await stage.clientLoop.sleep(for: .seconds(10_000))
-      #expect(key.calls == 2)
+      #expect(key.uses.count == 2)
       let later = try await failure { try await client.request(.echo, [1]) }
-      #expect(later.code == .notAccepted && key.calls == 2)
+      #expect(later.code == .notAccepted && key.uses.count == 2)
       // Asked again, it tries again; and stops again.
       let refused = try await failure { try await client.connect() }
-      #expect(refused.code == .notAccepted && key.calls == 3, "\(refused)")
+      #expect(refused.code == .notAccepted && key.uses.count == 3, "\(refused)")
       try await stage.until { client.state == .notAccepted(.unauthenticated) }
-      key.set("key-ann")
+      key.text = "key-ann"
       try await client.connect()
       try await client.expectEcho([2])
       #expect(await server.counters().authentications.accepted == 1)
@@ -121,7 +103,7 @@ import Testing
       })
       let key = Key("wrong")
       let client = try stage.client(to: server.endpoints + [.host("10.0.0.1", port: 9)]) {
-        $0.credential = { key.get() }
+        $0.credential = { key.use() }
         $0.sendsCredentialUnencrypted = true
       }
       let error = try await failure { try await client.request(.echo, [1]) }

@@ -15,13 +15,8 @@ import Testing
     async throws
   {
     try await Stage.run(environment) { stage in
-      let goOn = Latch()
-      let (old, new) = (
-        try await stage.serve(named: 1, until: goOn), try await stage.serve(named: 2)
-      )
-      let client = try stage.client(of: old)
-      let slow = client.submit(.hang, [0], options: .patient)
-      try await stage.running(1, on: old)
+      let new = try await stage.serve(named: 2)
+      let (old, client, slow, goOn) = try await stage.busy()
       let shutting = stage.spawn {
         await old.shutDown(within: .seconds(1_000), alternatives: new.endpoints)
       }
@@ -71,8 +66,7 @@ import Testing
       _ = try await moved.request(.echo, [0])
       let peer = await old.peers()[0]
       _ = try await stays.request(.echo, [0])
-      let slow = moved.submit(.hang, [3], options: .patient)
-      try await stage.running(1, on: old)
+      let slow = try await stage.hang(moved, on: old, [3])
       let draining = stage.spawn {
         await old.drain(peer, within: .seconds(100), alternatives: new.endpoints)
       }
@@ -92,10 +86,7 @@ import Testing
 
   @Test func `a drained connection ends within the bound`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(named: 1)
-      let client = try stage.client(of: server)
-      let slow = client.submit(.hang, [3], options: .patient)
-      try await stage.running(1, on: server)
+      let (server, client, slow, _) = try await stage.busy()
       let began = simulation.now
       await server.drain(await server.peers()[0], within: .seconds(7))
       let time = began.duration(to: simulation.now)
@@ -139,8 +130,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let (old, new) = (try await stage.serve(named: 1), try await stage.serve(named: 2))
       let client = try stage.client(of: old, new) { $0.lingering = .seconds(20) }
-      let slow = client.submit(.hang, [0], options: .patient)
-      try await stage.running(1, on: old)
+      let slow = try await stage.hang(client, on: old, [0])
       let began = simulation.now
       let shutting = stage.spawn { await old.shutDown(within: .seconds(1_000)) }
       let error = try await failure { try await slow.value }
@@ -161,11 +151,7 @@ import Testing
     _ environment: TestEnvironment
   ) async throws {
     try await Stage.run(environment) { stage in
-      let goOn = Latch()
-      let server = try await stage.serve(named: 1, until: goOn)
-      let client = try stage.client(of: server)
-      let slow = client.submit(.hang, [0], options: .patient)
-      try await stage.running(1, on: server)
+      let (server, client, slow, goOn) = try await stage.busy()
       client.pathChanged(network: "home")
       try await stage.until { await client.counters().connects == 2 }
       #expect(try await client.request(.echo, [1]) == [1, 1])
@@ -196,10 +182,7 @@ import Testing
     async throws
   {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(named: 1)
-      let client = try stage.client(of: server)
-      let slow = client.submit(.hang, [0], options: .patient)
-      try await stage.running(1, on: server)
+      let (_, client, slow, _) = try await stage.busy()
       simulation.network.links[0].silence()
       let changed = simulation.now
       client.pathChanged(network: "mobile")

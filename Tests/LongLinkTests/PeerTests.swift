@@ -168,8 +168,7 @@ import Testing
       }
       let other = try stage.client(of: server)
       try await other.connect()
-      let running = other.submit(.hang, [1], options: RequestOptions(timeout: .seconds(1_000)))
-      try await stage.until { await server.counters().requestsRunning == 1 }
+      let running = try await stage.hang(other, on: server, [1])
       let peer = try await SimulatedClient.connect(
         to: server.addresses[0], on: stage.clientLoop)
       try await peer.sayHello()

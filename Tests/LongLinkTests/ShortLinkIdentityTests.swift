@@ -14,8 +14,7 @@ import Testing
     _ text: String = "wrong", setUp: @Sendable @escaping (LongLinkServer) -> Void = { _ in },
     _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient, Key) async throws -> Void
   ) async throws {
-    let key = Key()
-    key.text = text
+    let key = Key(text)
     try await Stage.serving(in: .short) { server in
       server.routeBasics()
       setUp(server)

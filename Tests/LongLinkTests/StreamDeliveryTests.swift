@@ -111,8 +111,7 @@ import Testing
         stage, server, client in
         try await client.connect()
         // It takes the only place.
-        let first = client.submit(.hang, [])
-        try await stage.until { await server.counters().requestsRunning == 1 }
+        let first = try await stage.hang(client, on: server)
         // The place is free, and the stream is sent, before its cancel takes effect.
         let delay: @Sendable () async -> Void = {
           first.cancel()

@@ -24,8 +24,7 @@ import Testing
     }
     let client = try stage.client(of: server)
     try await client.connect()
-    let first = client.submit(.hang, [])
-    try await stage.until { await server.counters().requestsRunning == 1 }
+    let first = try await stage.hang(client, on: server)
     return (client, first)
   }
 

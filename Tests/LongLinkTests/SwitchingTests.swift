@@ -18,8 +18,7 @@ import Testing
       let new = try await stage.serve(named: 2)
       let client = try stage.client(of: old, new)
       _ = try await client.request(.echo, [0])
-      let slow = client.submit(.hang, [0], options: .patient)
-      try await stage.running(1, on: old)
+      let slow = try await stage.hang(client, on: old, [0])
       // It waits for room, and not for another connection.
       let ended = Tally<LongLinkError.Code>()
       client.request(
@@ -48,8 +47,7 @@ import Testing
       let server = try await stage.serve(named: 1)
       let client = try stage.client(of: server)
       _ = try await client.request(.echo, [0])
-      let slow = client.submit(.hang, [0], options: .patient)
-      try await stage.running(1, on: server)
+      let slow = try await stage.hang(client, on: server, [0])
       await client.suspend()
       #expect(client.state == .suspended)
       let lost = try await failure { try await slow.value }
@@ -96,11 +94,7 @@ import Testing
 
   @Test func `what is in flight may be answered before the suspension`() async throws {
     try await Stage.simulate { stage, simulation in
-      let goOn = Latch()
-      let server = try await stage.serve(named: 1, until: goOn)
-      let client = try stage.client(of: server)
-      let slow = client.submit(.hang, [0], options: .patient)
-      try await stage.running(1, on: server)
+      let (_, client, slow, goOn) = try await stage.busy()
       let suspending = stage.spawn { await client.suspend(within: .seconds(10)) }
       try await stage.until { client.state == .suspended }
       let waits = client.submit(.echo, [2], options: .patient)
@@ -118,11 +112,7 @@ import Testing
     async throws
   {
     try await Stage.simulate { stage, _ in
-      let goOn = Latch()
-      let server = try await stage.serve(named: 1, until: goOn)
-      let client = try stage.client(of: server)
-      let slow = client.submit(.hang, [0], options: .patient)
-      try await stage.running(1, on: server)
+      let (_, client, slow, goOn) = try await stage.busy()
       let suspending = stage.spawn { await client.suspend(within: .seconds(100)) }
       try await stage.until { client.state == .suspended }
       client.resume()
@@ -140,13 +130,8 @@ import Testing
     async throws
   {
     try await Stage.run(environment) { stage in
-      let goOn = Latch()
-      let (old, new) = (
-        try await stage.serve(named: 1, until: goOn), try await stage.serve(named: 2)
-      )
-      let client = try stage.client(of: old)
-      let slow = client.submit(.hang, [0], options: .patient)
-      try await stage.running(1, on: old)
+      let new = try await stage.serve(named: 2)
+      let (old, client, slow, goOn) = try await stage.busy()
       try client.switchServers(to: [ServerEntry(new.endpoints[0])])
       let tasks = (1...5).map { client.submit(.echo, [$0], options: .patient) }
       for (index, task) in tasks.enumerated() {

@@ -13,7 +13,7 @@ import Testing
 @Suite struct UnencryptedCredentialTests {
   /// A server that notes the lengths of the credentials that reach it.
   private static func serve(
-    _ stage: Stage, at host: String, _ seen: Tally<Int>
+    _ stage: Stage, at host: String = "10.0.0.1", _ seen: Tally<Int>
   ) async throws -> LongLinkServer {
     try await stage.serve(
       at: .host(host, port: 0),
@@ -28,12 +28,7 @@ import Testing
   @Test func `it is not sent in the clear unless that is allowed`() async throws {
     try await Stage.simulate { stage, _ in
       let seen = Tally<Int>()
-      let server = try await stage.serve(configure: {
-        $0.authenticate = { request in
-          seen.add(request.credential?.count ?? -1)
-          return .anonymous
-        }
-      })
+      let server = try await Self.serve(stage, seen)
       let client = try stage.client(of: server) { $0.credential = { [1, 2, 3] } }
       let error = try await failure { try await client.connect() }
       #expect(error.detail.contains("without encryption"), "\(error)")
@@ -54,12 +49,7 @@ import Testing
   @Test func `a name whose first address is local does not let it out in the clear`() async throws {
     try await Stage.simulate { stage, simulation in
       let seen = Tally<Int>()
-      let server = try await stage.serve(configure: {
-        $0.authenticate = { request in
-          seen.add(request.credential?.count ?? -1)
-          return .anonymous
-        }
-      })
+      let server = try await Self.serve(stage, seen)
       let far = server.addresses[0]
       simulation.network.host("server.test", addresses: [.ipv4(127, 0, 0, 1, port: 0), far])
       let endpoint = Endpoint.host("server.test", port: try #require(far.port))

@@ -66,15 +66,6 @@ extension LongLinkClient {
 }
 
 extension Stage {
-  /// Sends a request that is never answered, and waits until the server runs it.
-  func hang(
-    _ client: LongLinkClient, on server: LongLinkServer
-  ) async throws -> RequestTask<[UInt8]> {
-    let task = client.submit(.hang, [], options: RequestOptions(timeout: .seconds(1_000)))
-    try await until { await server.counters().requestsRunning == 1 }
-    return task
-  }
-
   /// A client of the gateway whose first short links are cut.
   func client(
     cutting cuts: [CuttingOpener.Cut], besides ways: [Way] = [],
@@ -122,8 +113,12 @@ extension Stage {
 
 /// A credential that changes while a test runs, and how often it was used.
 final class Key: Sendable {
-  private let state = Mutex("wrong")
+  private let state: Mutex<String>
   let uses = Tally<Void>()
+
+  init(_ text: String = "wrong") {
+    state = Mutex(text)
+  }
 
   var text: String {
     get { state.withLock { $0 } }

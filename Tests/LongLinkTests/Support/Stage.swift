@@ -169,6 +169,25 @@ final class Stage: Sendable {
       configure: configure)
   }
 
+  /// A client whose server, which is named 1, works on its request until the latch opens.
+  func busy() async throws -> (
+    server: LongLinkServer, client: LongLinkClient, slow: RequestTask<[UInt8]>, goOn: Latch
+  ) {
+    let goOn = Latch()
+    let server = try await serve(named: 1, until: goOn)
+    let client = try client(of: server)
+    return (server, client, try await hang(client, on: server, [0]), goOn)
+  }
+
+  /// Sends a request that is not answered by itself, and waits until the server works on it.
+  func hang(
+    _ client: LongLinkClient, on server: LongLinkServer, _ body: [UInt8] = []
+  ) async throws -> RequestTask<[UInt8]> {
+    let task = client.submit(.hang, body, options: .patient)
+    try await running(1, on: server)
+    return task
+  }
+
   /// Waits until a server works on so many requests.
   func running(_ count: Int, on server: LongLinkServer) async throws {
     try await until { await server.counters().requestsRunning == count }
