@@ -80,7 +80,7 @@ extension TidyTests {
     (
       "@inline(__always)",
       [
-        "LongLinkCore": 117, "LongLinkDialects": 3, "LongLinkDriver": 56, "LongLinkProtobufC": 3,
+        "LongLinkCore": 118, "LongLinkDialects": 3, "LongLinkDriver": 56, "LongLinkProtobufC": 3,
         "LongLinkTransport": 15,
       ]
     ),

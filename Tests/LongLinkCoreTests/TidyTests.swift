@@ -155,6 +155,7 @@ import Testing
         "LongLinkDriver/Link/Link.swift": 10,
         "LongLinkDriver/Requests/Requests.swift": 11,
         "LongLinkDriver/Responding/Responder.swift": 1,
+        "LongLinkDriver/Streams/ItemChannel.swift": 4,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
         "LongLinkTransport/Loop/EventLoop.swift": 6,
       ]

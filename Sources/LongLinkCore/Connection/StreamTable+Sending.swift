@@ -30,6 +30,7 @@ extension StreamTable {
   }
 
   /// Whether an item of this size can be encoded at once, in one frame.
+  @inline(__always)
   func affords(_ count: Int, _ slot: Int) -> Bool {
     self[slot].isRequestWhole && count <= Wire.fragmentLimit
       && Wire.itemOverhead + count <= self[slot].outgoing?.credit ?? 0

@@ -120,11 +120,13 @@ struct PendingRequest {
     let observed: Metadata?
     /// How the peer refused the last attempt that it refused, for people.
     let refusal: String?
+    /// This side of its stream, if it carries items.
+    let channel: ItemChannel?
 
-    init(
-      _ options: RequestOptions, isStream: Bool, _ record: ExchangeRecord?, on loop: EventLoop
-    ) {
-      let metadata = options.hasMetadata || isStream ? Metadata(options, on: loop) : nil
+    init(_ options: RequestOptions, _ completion: Completion, on loop: EventLoop) {
+      channel = completion.channel?.value
+      let record = completion.record
+      let metadata = options.hasMetadata || channel != nil ? Metadata(options, on: loop) : nil
       self.metadata = metadata
       observed = record.flatMap { record in
         guard record.metadata != options.metadata else { return nil }
@@ -138,6 +140,7 @@ struct PendingRequest {
     init(_ other: Extras?, refusal: String) {
       metadata = other?.metadata
       observed = other?.observed
+      channel = other?.channel
       self.refusal = refusal
     }
   }
@@ -158,10 +161,7 @@ struct PendingRequest {
       case .stream, .observed: true
       default: options.hasMetadata
       }
-    extras =
-      hasMore
-      ? Extras(
-        copy options, isStream: completion.isStream, completion.record, on: loop) : nil
+    extras = hasMore ? Extras(copy options, copy completion, on: loop) : nil
     self.completion = completion
   }
 
@@ -174,9 +174,7 @@ struct PendingRequest {
   var limit: LinkInstant? { deadline == .distantFuture ? nil : deadline }
 
   /// This side of its stream, if it carries items; on the loop.
-  var channel: ItemChannel? {
-    extras == nil ? nil : completion.channel?.value
-  }
+  var channel: ItemChannel? { extras?.channel }
 
   var priority: UInt32 { extras?.metadata?.priority ?? 0 }
   /// Nil if nobody observes.

@@ -44,12 +44,12 @@ package final class ItemChannel {
   private static let count = Atomic<UInt64>(0)
 
   /// The link that carries the request; nil before it is sent, and when the exchange has ended.
-  private(set) var port: StreamPort?
+  @safe @exclusivity(unchecked) private(set) var port: StreamPort?
   /// The link's number for the request that it carries or has carried, and its peer.
   private var serial: UInt32?
   private var peer: SocketAddress?
   /// How the exchange has ended: for a responder, always with an error; nil while it has not.
-  package private(set) var outcome: Outcome?
+  @safe @exclusivity(unchecked) package private(set) var outcome: Outcome?
   /// Whether the requester has ended its items; the exchange goes on.
   private var peerHasEnded = false
   /// Whether the response to the requester has begun to arrive: no item has a time limit then.
@@ -58,8 +58,9 @@ package final class ItemChannel {
   /// taken.
   private var pastPort: LoopBound<StreamPort>?
 
-  private var reading = ItemReading()
-  var writing = ItemWriting()
+  // Neither half calls anything while it is changed, so that no check at run time is needed.
+  @safe @exclusivity(unchecked) private var reading = ItemReading()
+  @safe @exclusivity(unchecked) var writing = ItemWriting()
   private var timer: LoopTimer?
 
   /// Waits for the outcome of the requester's exchange.
