@@ -84,8 +84,7 @@ import Testing
   }
 
   @Test func `no completion is called within the call that makes the request`() async throws {
-    try await Stage.simulate { stage, _ in
-      let client = try stage.client(of: try await stage.serve())
+    try await Stage.pair { _, _, client in
       try await client.connect()
       let tooLarge = [UInt8](repeating: 0, count: 20_000_000)
       let ends = Tally<LongLinkError.Code?>()
@@ -163,8 +162,7 @@ import Testing
   }
 
   @Test func `a suspend returns after the completions of what it ends`() async throws {
-    try await Stage.simulate { stage, _ in
-      let client = try stage.client(of: try await stage.serve())
+    try await Stage.pair { _, _, client in
       try await client.connect()
       let order = Tally<String>()
       let options = RequestOptions(timeout: .seconds(1_000), waitsForConnection: false)
@@ -179,8 +177,7 @@ import Testing
 
   @Test(arguments: TestEnvironment.allCases)
   func `a handle shows its request and cancels it`(environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let client = try stage.client(of: try await stage.serve())
+    try await Stage.pair(in: environment) { stage, _, client in
       try await client.connect()
       let ends = Tally<LongLinkError.Code?>()
       let begin: @Sendable () -> RequestHandle = {

@@ -9,8 +9,7 @@ import Testing
 @Suite struct CallerIsolationTests {
   @Test(arguments: [TestEnvironment.loopback, .unix])
   func `tasks of the global pool`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let client = try stage.client(of: try await stage.serve())
+    try await Stage.pair(in: environment) { stage, _, client in
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number: UInt8 in 0..<8 {
           group.addTask(executorPreference: globalConcurrentExecutor) {
@@ -29,8 +28,7 @@ import Testing
 
   @Test(arguments: TestEnvironment.allCases)
   func `tasks on the client's loop never leave it`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let client = try stage.client(of: try await stage.serve())
+    try await Stage.pair(in: environment) { _, _, client in
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number: UInt8 in 0..<8 {
           group.addTask(executorPreference: client.loop) {
@@ -48,8 +46,7 @@ import Testing
 
   @Test(arguments: TestEnvironment.allCases)
   func `an actor on the client's loop stays isolated`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let client = try stage.client(of: try await stage.serve())
+    try await Stage.pair(in: environment) { _, _, client in
       let caller = LoopCaller(client)
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number: UInt8 in 0..<8 {
@@ -99,8 +96,7 @@ import Testing
 
   @Test(arguments: [TestEnvironment.loopback, .unix])
   func `the main actor`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let client = try stage.client(of: try await stage.serve())
+    try await Stage.pair(in: environment) { _, _, client in
       try await askOnMain(client)
     }
   }

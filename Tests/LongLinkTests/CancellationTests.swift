@@ -76,18 +76,16 @@ import Testing
   func `a sent request is given up and the server is not told`(_ environment: TestEnvironment)
     async throws
   {
-    try await Stage.run(environment) { stage in
-      let (began, goOn) = (Latch(), Latch())
-      let server = try await stage.serve { server in
-        server.route(.echo) { request in
-          began.open()
-          await goOn.wait()
-          #expect(!Task.isCancelled)
-          return request.body
-        }
-        server.route(4) { $0.body }
+    let (began, goOn) = (Latch(), Latch())
+    try await Stage.serving(in: environment) { server in
+      server.route(.echo) { request in
+        began.open()
+        await goOn.wait()
+        #expect(!Task.isCancelled)
+        return request.body
       }
-      let client = try stage.client(of: server)
+      server.route(4) { $0.body }
+    } _: { stage, server, client in
       let handle = client.submit(.echo, [1], options: RequestOptions(cancelsAtPeer: false))
       await began.wait()
       handle.cancel()
@@ -109,21 +107,19 @@ import Testing
   func `the server's handler is cancelled with the request`(_ environment: TestEnvironment)
     async throws
   {
-    try await Stage.run(environment) { stage in
-      let (began, cancelled) = (Tally<Void>(), Tally<Void>())
-      let server = try await stage.serve { server in
-        server.route(.hang) { request in
-          began.add(())
-          do {
-            try await request.clock.sleep(for: .seconds(1_000_000))
-          } catch {
-            cancelled.add(())
-            throw error
-          }
-          return request.body
+    let (began, cancelled) = (Tally<Void>(), Tally<Void>())
+    try await Stage.serving(in: environment) { server in
+      server.route(.hang) { request in
+        began.add(())
+        do {
+          try await request.clock.sleep(for: .seconds(1_000_000))
+        } catch {
+          cancelled.add(())
+          throw error
         }
+        return request.body
       }
-      let client = try stage.client(of: server)
+    } _: { stage, server, client in
       let options = RequestOptions(timeout: .seconds(1_000))
       let handle = client.submit(.hang, [1], options: options)
       let task = stage.spawn {
@@ -168,8 +164,7 @@ import Testing
   )
     async throws
   {
-    try await Stage.run(environment) { stage in
-      let client = try stage.client(of: try await stage.serve())
+    try await Stage.pair(in: environment) { stage, _, client in
       let handle = client.submit(
         .hang,
         [1],

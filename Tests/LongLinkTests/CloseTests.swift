@@ -45,19 +45,16 @@ import Testing
   func `closing within a bound lets what is in flight finish`(_ environment: TestEnvironment)
     async throws
   {
-    try await Stage.run(environment) { stage in
-      let (began, goOn) = (Tally<Void>(), Latch())
-      let server = try await stage.serve(
-        setUp: { server in
-          server.route(.echo) { request in
-            began.add(())
-            await goOn.wait()
-            return request.body
-          }
-        },
-        configure: { $0.maxInFlight = 2 }
-      )
-      let client = try stage.client(of: server)
+    let (began, goOn) = (Tally<Void>(), Latch())
+    try await Stage.serving(in: environment) { server in
+      server.route(.echo) { request in
+        began.add(())
+        await goOn.wait()
+        return request.body
+      }
+    } server: {
+      $0.maxInFlight = 2
+    } _: { stage, server, client in
       try await client.connect()
       let tasks = (0..<4).map { client.submit(.echo, [UInt8($0)]) }
       await began.reached(2)

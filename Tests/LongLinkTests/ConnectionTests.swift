@@ -209,10 +209,9 @@ import Darwin
   }
 
   @Test func `an idle connection lives`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let client = try stage.client(of: try await stage.serve())
+    try await Stage.pair { stage, _, client in
       try await client.connect()
-      try await simulation.sleep(for: .seconds(36_000))
+      try await stage.clientLoop.sleep(for: .seconds(36_000))
       let counters = await client.counters()
       #expect(counters.connects == 1)
       #expect(counters.connections.pingsSent <= 1_201)

@@ -146,23 +146,21 @@ import Testing
   // MARK: Items and pushes
 
   @Test func `an item counts until the next one is read`() async throws {
-    try await Stage.simulate { stage, _ in
-      let (calls, ends) = (Tally<Int>(), [Latch(), Latch(), Latch()])
-      let server = try await stage.serve { server in
-        server.routeStream(Self.each) { _, lists in
-          var number = 0
-          for try await list in lists {
-            calls.add(list.values.count)
-            await ends[number].wait()
-            number += 1
-          }
-          return EmptyBody()
+    let (calls, ends) = (Tally<Int>(), [Latch(), Latch(), Latch()])
+    try await Stage.serving { server in
+      server.routeStream(Self.each) { _, lists in
+        var number = 0
+        for try await list in lists {
+          calls.add(list.values.count)
+          await ends[number].wait()
+          number += 1
         }
-      } configure: {
-        $0.maxBody = 1_000_000
-        $0.memoryLimit = 20_000_000
+        return EmptyBody()
       }
-      let client = try stage.client(of: server)
+    } server: {
+      $0.maxBody = 1_000_000
+      $0.memoryLimit = 20_000_000
+    } _: { stage, server, client in
       let error = try await failure {
         try await client.sendItems(Self.each.type, EmptyBody()) { writer in
           for (index, count) in [100_000, 10, 300_000].enumerated() {
@@ -264,26 +262,24 @@ import Testing
   @Test func `a push for which there is no memory is an error, and counts until it is handled`()
     async throws
   {
-    try await Stage.simulate { stage, _ in
-      let (results, calls, end) = (Tally<String>(), Tally<Int>(), Latch())
-      let server = try await stage.serve { server in
-        server.routeBasics()
-        server.route(Self.keep) { list, _ in
-          calls.add(list.values.count)
-          await end.wait()
-          return EmptyBody()
-        }
-        server.onPush(Lists.self) { result, _ in
-          switch result {
-          case .success(let lists): results.add("\(lists.list.values.count)")
-          case .failure(let error): results.add("\(error.code)")
-          }
-        }
-      } configure: {
-        $0.maxBody = 1_000_000
-        $0.memoryLimit = 20_000_000
+    let (results, calls, end) = (Tally<String>(), Tally<Int>(), Latch())
+    try await Stage.serving { server in
+      server.routeBasics()
+      server.route(Self.keep) { list, _ in
+        calls.add(list.values.count)
+        await end.wait()
+        return EmptyBody()
       }
-      let client = try stage.client(of: server)
+      server.onPush(Lists.self) { result, _ in
+        switch result {
+        case .success(let lists): results.add("\(lists.list.values.count)")
+        case .failure(let error): results.add("\(error.code)")
+        }
+      }
+    } server: {
+      $0.maxBody = 1_000_000
+      $0.memoryLimit = 20_000_000
+    } _: { stage, server, client in
       let request = client.submit(9, Self.list(100_000), options: RequestOptions())
       await calls.reached(1)
       for count in [1_000, 100_000, 1_000] { try await client.push(41, Self.list(count)) }

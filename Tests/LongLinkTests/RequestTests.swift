@@ -99,8 +99,7 @@ import Testing
   func `a reply that is not the message fails to decode`(_ environment: TestEnvironment)
     async throws
   {
-    try await Stage.run(environment) { stage in
-      let client = try stage.client(of: try await stage.serve())
+    try await Stage.pair(in: environment) { _, _, client in
       let error = try await failure {
         try await client.request(RPCMethod<[UInt8], Tick>(.echo), [0xFF, 0xFF])
       }
@@ -193,16 +192,14 @@ import Testing
 
   @Test(arguments: TestEnvironment.allCases)
   func `a handle shows the state of its request`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let (began, goOn) = (Latch(), Latch())
-      let server = try await stage.serve { server in
-        server.route(.echo) { request in
-          began.open()
-          await goOn.wait()
-          return request.body
-        }
+    let (began, goOn) = (Latch(), Latch())
+    try await Stage.serving(in: environment) { server in
+      server.route(.echo) { request in
+        began.open()
+        await goOn.wait()
+        return request.body
       }
-      let client = try stage.client(of: server)
+    } _: { _, _, client in
       let task = client.submit(.echo, [5])
       #expect(task.type == .echo)
       await began.wait()
@@ -239,8 +236,7 @@ import Testing
 
   @Test(arguments: [TestEnvironment.loopback, .unix])
   func `a plain thread waits for its answer`(_ environment: TestEnvironment) async throws {
-    try await Stage.run(environment) { stage in
-      let client = try stage.client(of: try await stage.serve())
+    try await Stage.pair(in: environment) { _, _, client in
       let results = Tally<Result<[UInt8], LongLinkError>>()
       for type: MessageType in [.echo, 9] {
         PlainThread.run {
@@ -250,7 +246,8 @@ import Testing
         }
         await results.reached(type == .echo ? 1 : 2)
       }
-      #expect(try results.elements[0].get() == [1, 2])
+      let answer = try results.elements[0].get()
+      #expect(answer == [1, 2])
       #expect(throws: LongLinkError.self) { try results.elements[1].get() }
       let ticks = Tally<Tick?>()
       PlainThread.run {

@@ -11,10 +11,8 @@ import Testing
   func `a client that gets a goaway responds to the server's requests`(
     _ environment: TestEnvironment
   ) async throws {
-    try await Stage.run(environment) { stage in
-      let (began, goOn) = (Tally<Void>(), Latch())
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    let (began, goOn) = (Tally<Void>(), Latch())
+    try await Stage.pair(in: environment) { stage, server, client in
       client.onRequest(.echo) { request in
         began.add(())
         await goOn.wait()
@@ -120,10 +118,8 @@ import Testing
   @Test func `the connection in a handler closes its own connection, not the next one`()
     async throws
   {
-    try await Stage.simulate { stage, simulation in
-      let (began, goOn) = (Tally<Void>(), Latch())
-      let server = try await stage.serve()
-      let client = try stage.client(of: server)
+    let (began, goOn) = (Tally<Void>(), Latch())
+    try await Stage.pair { stage, server, client in
       client.onRequest(.echo) { request in
         began.add(())
         await goOn.wait()
@@ -138,7 +134,7 @@ import Testing
       try await stage.until { await client.counters().connects == 2 }
       goOn.open()
       _ = try await asked.value
-      try await simulation.sleep(for: .seconds(10))
+      try await stage.clientLoop.sleep(for: .seconds(10))
       #expect(await client.counters().connects == 2)
       #expect(await server.peers().map(\.id) == [peer.id + 1])
     }

@@ -41,21 +41,19 @@ import Testing
     _ environment: TestEnvironment,
     _ aborts: Bool
   ) async throws {
-    try await Stage.run(environment) { stage in
-      let (began, cancelled) = (Tally<Void>(), Tally<Void>())
-      let server = try await stage.serve { server in
-        server.route(.hang) { request in
-          began.add(())
-          do {
-            try await request.clock.sleep(for: .seconds(1_000_000))
-          } catch {
-            cancelled.add(())
-            throw error
-          }
-          return request.body
+    let (began, cancelled) = (Tally<Void>(), Tally<Void>())
+    try await Stage.serving(in: environment) { server in
+      server.route(.hang) { request in
+        began.add(())
+        do {
+          try await request.clock.sleep(for: .seconds(1_000_000))
+        } catch {
+          cancelled.add(())
+          throw error
         }
+        return request.body
       }
-      let client = try stage.client(of: server)
+    } _: { stage, server, client in
       for _ in 0..<3 {
         _ = client.submit(.hang, [1], options: RequestOptions(timeout: .seconds(1_000)))
       }

@@ -47,17 +47,15 @@ import Testing
   }
 
   @Test func `a responder learns of the end of its exchange`() async throws {
-    try await Stage.simulate { stage, _ in
-      let (stream, ended) = AsyncStream.makeStream(of: Bool.self)
-      let server = try await stage.serve { server in
-        server.routeStream(16, .responseItems) { _, _, writer in
-          try await writer.write([1])
-          await writer.waitForEnd()
-          ended.yield(Task.isCancelled)
-          return []
-        }
+    let (stream, ended) = AsyncStream.makeStream(of: Bool.self)
+    try await Stage.serving { server in
+      server.routeStream(16, .responseItems) { _, _, writer in
+        try await writer.write([1])
+        await writer.waitForEnd()
+        ended.yield(Task.isCancelled)
+        return []
       }
-      let client = try stage.client(of: server)
+    } _: { _, _, client in
       for try await _ in client.stream(16, []) { break }
       // The cancel of its request cancels its task.
       #expect(await stream.first { _ in true } == true)

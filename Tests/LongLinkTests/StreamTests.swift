@@ -254,15 +254,13 @@ import Testing
   @Test func `a broadcast gives every stream the items, and drops for a slow one alone`()
     async throws
   {
-    try await Stage.simulate { stage, _ in
-      let broadcast = ItemBroadcast(.dropOldest(4))
-      let server = try await stage.serve(setUp: { server in
-        server.routeStream(40, .responseItems) { _, _, writer in
-          try await broadcast.send(to: writer)
-          return []
-        }
-      })
-      let client = try stage.client(of: server)
+    let broadcast = ItemBroadcast(.dropOldest(4))
+    try await Stage.serving { server in
+      server.routeStream(40, .responseItems) { _, _, writer in
+        try await broadcast.send(to: writer)
+        return []
+      }
+    } _: { stage, server, client in
       let slow = try stage.client(of: server)
       let latch = Latch()
       latch.open()
@@ -287,15 +285,13 @@ import Testing
   }
 
   @Test func `a broadcast can end a slow stream in band`() async throws {
-    try await Stage.simulate { stage, _ in
-      let broadcast = ItemBroadcast(.close(4))
-      let server = try await stage.serve(setUp: { server in
-        server.routeStream(40, .responseItems) { _, _, writer in
-          try await broadcast.send(to: writer)
-          return []
-        }
-      })
-      let client = try stage.client(of: server)
+    let broadcast = ItemBroadcast(.close(4))
+    try await Stage.serving { server in
+      server.routeStream(40, .responseItems) { _, _, writer in
+        try await broadcast.send(to: writer)
+        return []
+      }
+    } _: { stage, _, client in
       let resumed = Latch()
       let late = Self.firstBytes(
         of: client.stream(40, [], options: StreamOptions(window: 1_024)), behind: resumed, stage)

@@ -64,14 +64,13 @@ import Testing
 
   @Test func `log lines of a method's requests have its name`() async throws {
     let lines = LogLines()
-    try await Stage.simulate { stage, _ in
-      let say = RPCMethod<[UInt8], [UInt8]>(30, "Say", of: "talk.Talk")
-      let server = try await stage.serve(
-        setUp: { server in
-          server.route(say) { _, _ in throw Broken() }
-          server.route(31) { _ in throw Broken() }
-        }, configure: { $0.logger = lines.logger })
-      let client = try stage.client(of: server)
+    let say = RPCMethod<[UInt8], [UInt8]>(30, "Say", of: "talk.Talk")
+    try await Stage.serving { server in
+      server.route(say) { _, _ in throw Broken() }
+      server.route(31) { _ in throw Broken() }
+    } server: {
+      $0.logger = lines.logger
+    } _: { _, _, client in
       for type: MessageType in [30, 31] {
         _ = try await failure { try await client.request(type, [1]) }
       }

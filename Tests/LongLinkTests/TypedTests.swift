@@ -13,8 +13,7 @@ private let echo = RPCMethod<Note, Note>(.echo)
   @Test func `a handle's value is the decoded answer, and its cancel ends the request`()
     async throws
   {
-    try await Stage.simulate { stage, _ in
-      let client = try stage.client(of: try await stage.serve())
+    try await Stage.pair { _, _, client in
       let task = client.submit(echo, Note(7))
       #expect(try await task.value == Note(7))
       let damaged = try await failure {
