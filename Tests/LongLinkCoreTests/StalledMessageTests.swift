@@ -86,6 +86,8 @@ import Testing
   @Test func `refusals that end the connection leave no timer`() {
     let side = opened(.server) { $0.maxUnread = 10 }
     side.receive(Self.piece(.request, 50), Self.piece(.request, 51), Self.piece(.request, 52))
+    Self.pass(side, to: 40_000)
+    side.receive(Self.piece(.request, 53))
     side.isStalled = true
     Self.pass(side, to: 75_000)
     #expect(side.takeEvents().last == .close(.unreadOutput))

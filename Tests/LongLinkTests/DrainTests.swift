@@ -107,6 +107,26 @@ import Testing
     }
   }
 
+  @Test func `a drain does not wait for a request that was cancelled before its last fragment`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve()
+      let client = try await SimulatedClient.connect(
+        to: server.addresses[0], on: stage.clientLoop)
+      try await client.sayHello(.hello(features: [.metadata, .fragments]))
+      client.send([WireFrame.request(.echo, serial: 50, [1, 2]).fragments(of: 1)[0]])
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      let began = simulation.now
+      let ending = stage.spawn { await server.shutDown(within: .seconds(60)) }
+      try await simulation.sleep(for: .seconds(1))
+      client.send([.cancel(50)])
+      try await ending.value
+      #expect(began.duration(to: simulation.now) < .seconds(4))
+      client.close()
+    }
+  }
+
   @Test func `a large answer leaves whole`() async throws {
     try await Stage.simulate { stage, simulation in
       simulation.network.conditions = LinkConditions(

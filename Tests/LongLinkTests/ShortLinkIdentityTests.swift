@@ -98,7 +98,13 @@ import Testing
   @Test func `a handler that makes its failed request again at once does not keep the loop`()
     async throws
   {
-    try await Self.run { _, server, client, _ in
+    // Without a credential, which comes at once.
+    try await Stage.serving(in: .short) {
+      $0.routeBasics()
+    } client: { _ in
+    } server: {
+      $0.authenticate = { try AuthenticationTests.byKey($0) }
+    } _: { _, server, client in
       for _ in 0..<2 { _ = try await failure { try await client.request(.echo, [1]) } }
       let failures = Tally<Int>()
       @Sendable func again() {

@@ -244,9 +244,9 @@ extension Connection {
     framing.answered(serial)
     endStream(serial)
     switch request.state {
-    case .assembling:
-      break
-    case .running:
+    case .assembling where !saidGoAway: break
+    // The end of a drain may wait for one that no handler has.
+    case .assembling, .running:
       report(.cancel(InboundID(serial: serial, number: request.number)))
     case .responding:
       _ = outbox.withdraw(.response, serial: serial, encodedAt: nil)

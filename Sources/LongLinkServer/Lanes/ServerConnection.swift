@@ -228,7 +228,10 @@ extension ServerConnection: LinkOwner {
 
   func linkIdentifies(_ link: Link) { lane.identify(self) }
 
-  func link(_ link: Link, cancels request: InboundID) { responder.cancel(request, on: link) }
+  func link(_ link: Link, cancels request: InboundID) {
+    responder.cancel(request, on: link)
+    finishIfDrained()
+  }
 
   func linkResumesSending(_ link: Link) { link.shareRoom(requestsIfAny, pushesIfAny) }
 
