@@ -352,7 +352,9 @@ let package = Package(
     ),
     .testTarget(
       name: "LongLinkTransportTests",
-      dependencies: ["CLongLinkSystem", "LongLinkCore", "LongLinkTestSupport", "LongLinkTransport"],
+      dependencies: [
+        "CLongLinkSystem", "LongLinkCore", "LongLinkTestSupport", "LongLinkTransport",
+      ],
       swiftSettings: swiftSettings
     ),
     .target(
