@@ -80,7 +80,12 @@ extension ShortLinks {
   }
 
   private func open(_ id: WayMachine.ID, _ way: Int, with credential: [UInt8]) {
-    guard core.machine.allows(short: credential) else { return giveUp(id) }
+    guard core.machine.allows(short: credential) else {
+      // In a job of its own: a handler that makes its request again at once would come back here
+      // while effects are performed, without end.
+      let bound = LoopBound(core, on: core.loop)
+      return core.loop.execute { bound.value.shortLinks?.giveUp(id) }
+    }
     do throws(ConnectFailure) {
       let link = try link(id, way, with: credential)
       let connection = ShortConnection(
@@ -116,6 +121,7 @@ extension ShortLinks {
   /// Gives up a short link whose credential is refused, with the requests that wait for one: the
   /// answer would be the same. A long link that stands a trial takes them instead.
   private func giveUp(_ id: WayMachine.ID) {
+    guard core.machine.ways.isOpening(id) else { return }
     if let refusal { core.lastFailure = refusal }
     if !core.endTrial() { core.failWaiting(after: .refusedOverShortLinks, core.notConnected) }
     core.tell(.short(.ended(id, .unused)))
