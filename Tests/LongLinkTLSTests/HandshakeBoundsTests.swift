@@ -241,6 +241,8 @@ import Testing
         #expect(part == nil, "\(bytes)")
         continue
       }
+      // Later versions take an empty part at the very end, whose length is in its long form.
+      if part == nil, header.start == bytes.count, length == 0 { continue }
       found += 1
       #expect(part?.content == header.start..<header.start + length, "\(bytes)")
       #expect(part?.tag == Int(tag), "\(bytes)")

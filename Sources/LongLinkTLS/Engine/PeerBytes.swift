@@ -71,7 +71,7 @@ extension Span<UInt8> {
   private func takeLength(from rest: inout Range<Int>) -> Int? {
     guard let first = takeNumber(1, from: &rest) else { return nil }
     guard first & 0x80 != 0 else { return first }
-    // OpenSSL wants a byte behind the length, even if the length is 0.
+    // A byte is wanted behind the length, even if that is 0, as by OpenSSL 3.0.
     let size = first & 0x7F
     guard size > 0, size < rest.count else { return nil }
     var length = 0
