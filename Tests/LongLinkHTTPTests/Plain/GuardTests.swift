@@ -173,7 +173,7 @@ extension HTTPTests {
         // Nothing more is read.
         try await Task.sleep(for: .seconds(600))
       } body: { server in
-        let configuration = HTTPConfiguration(idleTimeout: .milliseconds(500))
+        let configuration = HTTPConfiguration(idleTimeout: .seconds(2))
         try await withService(configuration) { service in
           var request = HTTPRequest(.post, server.url())
           request.body = endless(alive)
