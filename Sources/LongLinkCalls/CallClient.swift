@@ -35,8 +35,8 @@ public final class CallClient: Sendable {
 
   /// Makes a call and waits for its reply.
   ///
-  /// Cancelling the task ends the call with `cancelled`. An exchange is cancelled with its last
-  /// call.
+  /// Cancelling the task ends the call with `cancelled`. It also cancels the exchange, unless other
+  /// calls share it.
   public func value<Reply>(of call: Call<Reply>) async throws(CallError) -> Reply {
     let prepared = try PreparedCall(call, configuration)
     let gate = Gate<Result<Reply, CallError>>()

@@ -30,8 +30,9 @@ public struct DecodedElements<Base: AsyncSequence, Value: Decodable>: AsyncSeque
 
     /// Returns the next value; nil at the end, and after an error.
     ///
-    /// Throws `ReaderError` for the document, with the code `undecodable` if an element does not
-    /// fit the type, what the parts throw, and `CancellationError`.
+    /// Throws `ReaderError` if the document cannot be read, with the code `undecodable` if an
+    /// element does not fit the type; the error of the parts if they fail; and `CancellationError`
+    /// if the task is cancelled.
     public mutating func next() async throws -> Value? {
       try await next(isolation: #isolation)
     }

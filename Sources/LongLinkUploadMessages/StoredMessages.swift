@@ -52,7 +52,7 @@ package struct StoredState: UploadMessage {
   }
 }
 
-/// The file `.finished/ID`: what a finished upload is asked for again.
+/// The file `.finished/ID`: the data to answer repeated requests about a finished upload.
 package struct StoredFinish: UploadMessage {
   package var names: [String] = []
   package var generation: UInt64 = 0

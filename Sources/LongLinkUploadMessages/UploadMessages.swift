@@ -162,7 +162,7 @@ package struct AppendResponse: UploadMessage {
   }
 }
 
-/// The body of a 409 of this service.
+/// The body of a 409: where the next append has to begin, and the upload's generation.
 package struct AppendConflict: UploadMessage {
   package var offset: UInt64 = 0
   package var generation: UInt64 = 0

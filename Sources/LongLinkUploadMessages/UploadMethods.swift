@@ -23,9 +23,9 @@ package enum UploadMethods {
 extension ResponseCode {
   /// 404: there is no such upload.
   package static let unknownUpload: ResponseCode = 404
-  /// 409: not the upload's offset or generation. The body is an `AppendConflict`.
+  /// 409: the request's offset or generation is not the upload's. The body is an `AppendConflict`.
   package static let uploadConflict: ResponseCode = 409
-  /// 422: not the size or the hash of the bytes that the server has.
+  /// 422: the size or hash differs from that of the bytes that the server has.
   package static let uploadMismatch: ResponseCode = 422
   /// 507: no space is left.
   package static let noSpace: ResponseCode = 507

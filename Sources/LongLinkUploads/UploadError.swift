@@ -68,7 +68,7 @@ extension UploadError {
     public static let sourceFailed = Code("the source failed")
     /// The record describes an upload of other parts.
     public static let otherRecord = Code("the record is of another upload")
-    /// The record cannot be read or written.
+    /// The file at `UploadOptions.record` cannot be read or written.
     public static let recordFailed = Code("the record failed")
     /// The server refused the upload; `link` has its code and text.
     public static let rejected = Code("rejected")

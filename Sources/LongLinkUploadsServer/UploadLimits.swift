@@ -46,8 +46,8 @@ public struct UploadLimits: Sendable, Equatable {
   /// How long an upload is kept without an append, and how long a finished one is remembered; at
   /// least a second. Default 24 h.
   public var lifetime: Duration = .seconds(86_400)
-  /// The longest wait for the next bytes of an append; after it, 408, and the bytes that came are
-  /// kept. Above zero. Default 60 s.
+  /// The longest wait for the next bytes of an append; above zero. Default 60 s. After it, the
+  /// append is answered with 408, and the bytes that came are kept.
   public var itemTimeout: Duration = .seconds(60)
   /// The fewest bytes per second of an append, on average over each 30 seconds in which the server
   /// waits for its bytes, the first 30 aside; below it, 408, and the bytes that came are kept.

@@ -122,7 +122,7 @@ public struct ClientConfiguration: Sendable {
     set { configuredLogger.logger = newValue }
   }
   private var configuredLogger = ConfiguredLogger(label: "longlink.client")
-  /// What watches exchanges and links; nil for nobody.
+  /// The observers of exchanges and links; nil if there are none.
   package var observers: Observers?
 
   /// Makes a configuration for one or more servers, in order of preference.

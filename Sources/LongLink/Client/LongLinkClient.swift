@@ -16,7 +16,7 @@ public final class LongLinkClient: RequestSender {
   /// The event loop of the connection.
   public let loop: EventLoop
   let core: LoopBound<ClientCore>
-  /// Where the client's requests go, for types that send theirs over the client's connections.
+  /// The port through which other types send their requests over the client's connections.
   public let senderPort: SenderPort
   /// Once for the client and its core: there may be thousands of clients.
   private let settings: Box<ClientConfiguration>

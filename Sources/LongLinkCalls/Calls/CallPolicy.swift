@@ -31,7 +31,7 @@ public struct CallPolicy: Hashable, Sendable {
     self.reloads = reloads
   }
 
-  /// Returns this policy, with the fields of a wider one where it has nil.
+  /// Returns this policy with its nil fields filled in from `wider`.
   public func over(_ wider: CallPolicy) -> CallPolicy {
     CallPolicy(
       options.over(wider.options),

@@ -17,7 +17,7 @@ public struct CallService: Sendable {
 }
 
 extension RPCMethod where Request: BodyEncodable, Reply: BodyDecodable {
-  /// Returns a call of the method. A ``CallClient`` makes it, each time that it is passed to one.
+  /// Returns a call of the method. It is made each time that it is passed to a ``CallClient``.
   public func callAsFunction(
     _ request: Request, policy: CallPolicy = CallPolicy()
   ) -> Call<Reply> {

@@ -107,7 +107,7 @@ extension Carriage {
     return features
   }
 
-  /// Those of the features that a short link can have.
+  /// Returns the given features without those that a short link cannot have.
   private static func shortFeatures(of features: Features) -> Features {
     features.intersection([.metadata, .fragments, .streams]).withNeeds
   }

@@ -22,7 +22,7 @@ extension Connection {
   /// The least time between two of these pings, in nanoseconds: well below the peer's limit.
   private static let leastSignOfLife: Int64 = 250_000_000
 
-  /// Ends that after so many nanoseconds.
+  /// Ends a suspension by `slowed`, which has lasted for `held` nanoseconds.
   package mutating func unslowed(after held: Int64) {
     guard readHold.setSlowed(false) else { return }
     counters.rateHeldMilliseconds += UInt64(clamping: held / 1_000_000)

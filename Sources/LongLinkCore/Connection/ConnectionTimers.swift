@@ -25,7 +25,7 @@ package struct ConnectionTimers: Equatable, Sendable {
   private var heartbeat = LinkInstant.distantFuture
   private var writing = LinkInstant.distantFuture
   private var linger = LinkInstant.distantFuture
-  /// The earliest of them.
+  /// The due time of the earliest timer; `.distantFuture` if no timer is set.
   package private(set) var deadline = LinkInstant.distantFuture
 
   package init() {}

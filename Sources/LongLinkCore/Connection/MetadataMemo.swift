@@ -2,7 +2,7 @@
 
 /// The last metadata of a connection. Most messages repeat it, and then it is not decoded again.
 package struct MetadataMemo: Sendable {
-  /// It belongs to the last message that had some.
+  /// The metadata of the last message that had any.
   package private(set) var last = ReceivedMetadata()
   /// Whether it holds nothing but the remaining time.
   package private(set) var isPlain = true

@@ -2,8 +2,8 @@
 
 /// A queue whose owners take turns, however much one of them has in it.
 ///
-/// The next element is that of an owner of whose elements none runs; only if there is none, it is
-/// that of another. Within both, and within an owner, the order is that of arrival.
+/// An owner without a running element comes first; only if there is none, another owner is next.
+/// Owners take turns in order, and the elements of one owner leave in the order of arrival.
 package struct Turns<Owner: Hashable, Element> {
   fileprivate struct Entry {
     var waiting = Queue<Element>()
@@ -28,8 +28,8 @@ package struct Turns<Owner: Hashable, Element> {
     count += 1
   }
 
-  /// The next element, which runs from now on; nil if none waits, or only some whose owners have
-  /// `most` that run.
+  /// Removes and returns the next element, which runs from now on. Nil if no element waits, or if
+  /// the owners of all waiting elements already have `most` running ones.
   package mutating func popFirst(
     atMost most: Int = .max
   ) -> (owner: Owner, element: Element)? {

@@ -19,7 +19,7 @@ public struct DecodingMemory: ~Copyable {
   /// The least that is asked for at once.
   private static let lump = 16_384
 
-  /// Makes the memory for one body of a type, without an account.
+  /// Makes the memory for decoding one body, limited only by the type's `decodingMemoryLimit`.
   public init(for type: (some BodyDecodable).Type) {
     self.init(for: type, account: nil)
   }
@@ -70,8 +70,8 @@ public struct DecodingMemory: ~Copyable {
   @usableFromInline
   package mutating func end(_ allowance: Int) { left = allowance }
 
-  /// Leaves what was taken of an account to the caller, who gives it back; nil if it is nothing. A
-  /// decoder may have put a memory without an account in the place of this one.
+  /// Passes the bytes taken from the account to the caller, who must give them back. Nil if there
+  /// are none, or if a decoder has put a memory without an account in the place of this one.
   package mutating func settle() -> (bytes: Int, account: any DecodingAccount)? {
     let taken = counted - min(left, counted)
     guard taken > 0, let account else { return nil }

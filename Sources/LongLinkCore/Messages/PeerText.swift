@@ -82,7 +82,7 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
     if !text.isEmpty { try take(text) }
   }
 
-  /// What is safe already, cut as a text of a peer is.
+  /// Returns text that is already safe, cut to `limit` bytes like any `PeerText`.
   package static func shortened(_ safe: String) -> String {
     guard safe.utf8.count > limit else { return safe }
     var text = ""

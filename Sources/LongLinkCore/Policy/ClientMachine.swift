@@ -229,7 +229,7 @@ extension ClientMachine {
     }
   }
 
-  /// When the time should be told.
+  /// The instant at which `.elapsed` should be handled next.
   package var deadline: LinkInstant { min(link.deadline, ways.deadline) }
 
   /// Whether nothing takes requests until the application asks to connect.

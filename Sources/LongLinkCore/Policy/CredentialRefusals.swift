@@ -25,8 +25,8 @@ package struct CredentialRefusals: Equatable, Sendable {
   /// The code of a refusal that is final; nil if there is none.
   package var finalCode: ResponseCode? { last.flatMap { $0.isFinal ? $0.code : nil } }
 
-  /// Whether the next refusal counts if its credential was shown when there were `known` refusals:
-  /// whether it is the first of those shown together.
+  /// Whether the next refusal counts, if its credential was shown when there were `known` refusals.
+  /// Of several refusals of a credential that was shown at one time, only the first counts.
   package func counts(since known: UInt64) -> Bool { last.map { known > $0.number } ?? true }
 
   /// Records that a server has refused a credential, which was shown when there were `known`
@@ -44,8 +44,8 @@ package struct CredentialRefusals: Equatable, Sendable {
       credential: credential, code: code, number: count, isFinal: isSame == true && !hasOther)
   }
 
-  /// Whether a credential may be shown: no refusal is final, or it was with 401 and for another
-  /// one. That one then counts no more.
+  /// Whether a credential may be shown: no refusal is final, or the final one was a 401 for another
+  /// credential. In the second case, that refusal is forgotten.
   package mutating func allows(_ credential: [UInt8]) -> Bool {
     guard let last, last.isFinal else { return true }
     guard last.code != .forbidden, last.credential != credential else { return false }
@@ -61,7 +61,7 @@ package struct CredentialRefusals: Equatable, Sendable {
     if areOf(credential) { last = nil }
   }
 
-  /// Forgets the refusals: the client is accepted otherwise, or asks again, or the servers are
-  /// others.
+  /// Forgets the refusals, because the client was accepted in another way, the application asks
+  /// again, or the servers have changed.
   package mutating func forget() { last = nil }
 }

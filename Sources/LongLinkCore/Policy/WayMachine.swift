@@ -146,7 +146,7 @@ extension WayMachine {
   /// Whether a long link stands a trial.
   package var isTrying: Bool { trial.link != nil }
 
-  /// Whether this one does.
+  /// Whether the long link with this ID stands a trial.
   package func isTrying(_ link: ID) -> Bool { trial.link == link }
 
   /// Handles the end of a long link in its trial.

@@ -22,9 +22,9 @@ public struct SecurityFailure: Hashable, Sendable {
     public static let selfSigned = Code("selfSigned")
     /// A certificate of the peer's chain is revoked.
     public static let revoked = Code("revoked")
-    /// A certificate of the peer's chain is not meant for this purpose.
+    /// A certificate of the peer's chain is not issued for the peer's role: TLS client or server.
     public static let wrongPurpose = Code("wrongPurpose")
-    /// The peer's certificate or its chain is invalid in another way.
+    /// The peer's certificate or its chain is invalid for a reason without a code of its own.
     public static let invalidCertificate = Code("invalidCertificate")
     /// No certificate of the verified chain has one of the pinned keys.
     public static let pinMismatch = Code("pinMismatch")
@@ -42,7 +42,7 @@ public struct SecurityFailure: Hashable, Sendable {
     public static let plainPeer = Code("plainPeer")
     /// The peer speaks TLS, and this side does not.
     public static let securePeer = Code("securePeer")
-    /// The peer ended the handshake with another alert.
+    /// The peer ended the connection with a TLS alert that has no code of its own.
     public static let alert = Code("alert")
     /// The peer broke a rule of TLS, or bytes were changed on the way.
     public static let damaged = Code("damaged")

@@ -2,7 +2,7 @@
 
 package import LongLinkCore
 
-/// What connections have counted that have ended, and why they did.
+/// The counters of connections that have ended, and the reasons why they ended.
 package final class ConnectionTotals {
   package internal(set) var counters = ConnectionCounters()
   package private(set) var endings: [String: UInt64] = [:]

@@ -57,7 +57,7 @@ package final class DecodedMemory: DecodingAccount {
   }
 }
 
-/// What a decoded body takes of an account, until this is released, on any thread.
+/// The memory that a decoded body takes from an account. Releasing this, on any thread, returns it.
 package final class DecodedLease: Sendable {
   private let taken: (bytes: Int, account: any DecodingAccount)
 

@@ -206,7 +206,7 @@ extension Link {
     if let totals { change(&totals.counters) } else { change(&core.counters) }
   }
 
-  /// Adds what the link has counted, now that it has ended, and what it counts from here on.
+  /// Adds the counters of the ended link to `totals`, and whatever the link counts afterwards.
   package func count(in totals: ConnectionTotals) {
     totals.counters += core.counters
     self.totals = totals

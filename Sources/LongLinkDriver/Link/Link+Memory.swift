@@ -4,7 +4,7 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension Link {
-  /// How much the connection is to blame where memory is short.
+  /// The connection's weight when a connection must be evicted because memory is short.
   package var memoryWeight: (amount: Int, isStalled: Bool) {
     let weight = memory.weight(
       at: loop.now, unfinished: isAlive ? core.unfinishedBytes : 0, decoded: decoded?.bytes ?? 0,

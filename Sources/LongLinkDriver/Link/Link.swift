@@ -37,7 +37,7 @@ package final class Link {
   var isConnected: Bool
   /// Whether the link ended before its transport was secured.
   private(set) var endedInHandshake = false
-  /// What the transport is watched for.
+  /// The readiness for which the transport is watched.
   private var interest = Readiness.none
   var awaitsBytes: Bool { interest.contains(.read) }
   var awaitsRoom: Bool { interest.contains(.write) }
@@ -50,7 +50,7 @@ package final class Link {
   var pushesGoFirst = false
   /// The loop's share of the server's memory budget; nil for a client. Every request asks it.
   let share: MemoryShare?
-  /// What the bodies of its requests take, decoded; nil for a client.
+  /// Counts the memory that decoded request bodies take; nil on a client.
   package let decoded: DecodedMemory?
   @safe @exclusivity(unchecked) var memory = LinkMemory()
   @safe @exclusivity(unchecked) var gate = ReadGate()

@@ -182,7 +182,7 @@ extension Requests {
   }
 }
 
-/// Why requests cannot be sent: of the error of one that has waited too long.
+/// The reason why requests cannot be sent, for the error of a request that has waited too long.
 package struct WaitReason {
   package let detail: String
   package let peer: SocketAddress?

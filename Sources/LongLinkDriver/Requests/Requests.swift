@@ -61,7 +61,7 @@ package final class Requests: TimerHandler {
   package var waitingCount: Int { table.waitingCount }
   /// Whether there is a link that new requests go to.
   package var hasLink: Bool { current != nil }
-  /// Whether that is `link`.
+  /// Whether new requests go to this link.
   package func isCurrent(_ link: Link) -> Bool { current === link }
   package var waitingBytes: Int { table.waitingBytes }
   package var carriedCount: Int { table.carriedCount }
@@ -72,11 +72,9 @@ package final class Requests: TimerHandler {
 // MARK: - Beginning
 
 extension Requests {
-  /// Fails a request with `failure` if that is not nil; else submits it, and lets the owner do
-  /// what is `next`.
+  /// Fails a request with `failure` if that is not nil; otherwise submits it and then calls `next`.
   ///
-  /// A completion handler is not called before this returns, not even if what is next ends the
-  /// request.
+  /// No completion handler is called before this returns, not even if `next` ends the request.
   package func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion, defaults: RequestDefaults,

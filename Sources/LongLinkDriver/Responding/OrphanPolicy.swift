@@ -6,8 +6,8 @@
 package enum OrphanPolicy: Sendable {
   /// Their tasks are cancelled.
   case cancelled
-  /// They go on, so many together and with so many bytes of requests at most, each for so many
-  /// nanoseconds, or until its request's deadline. The tasks of others are cancelled.
+  /// They go on: at most this many together, with at most this many bytes of requests, and each for
+  /// at most this many nanoseconds, or until its request's deadline. Other tasks are cancelled.
   case goOn(atMost: Int, holding: Int, for: Int64)
 
   /// How long one goes on at most, in nanoseconds.

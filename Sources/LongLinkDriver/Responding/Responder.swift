@@ -26,7 +26,7 @@ package final class Responder {
   private let orphanPolicy: OrphanPolicy
   /// The handlers that run in tasks and whose requests have not ended.
   private var running = 0
-  /// Those of them whose links have ended, and what they hold.
+  /// The handlers that still run although their links have ended, and the bytes that they hold.
   private var orphans = OrphanPolicy.Count()
   /// Called when the last request with a handler that runs in a task has ended.
   package var onIdle: (() -> Void)?

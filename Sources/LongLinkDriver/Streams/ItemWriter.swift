@@ -14,10 +14,10 @@ public struct ItemWriter<Item: BodyEncodable & Sendable>: Sendable {
 
   /// Sends an item, after those that were written before.
   ///
-  /// It returns when the whole item is on its way, and so waits until the peer's reader lets it
-  /// through: a writer runs ahead of its reader by at most a window and one item, and by the items
-  /// that a reader on another thread takes at once, of 64 KiB together. An item that fits into the
-  /// credit that is there is written without suspending, on the connection's loop.
+  /// It returns when the whole item is on its way. If the peer's reader is slow, it waits: a writer
+  /// can be ahead of the reader by one window and one item, plus up to 64 KiB of items that a
+  /// reader on another thread takes at once. On the connection's loop, an item for which there is
+  /// enough credit is written without suspending.
   ///
   /// Throws `tooLarge` if the peer does not accept an item of this size, and `encodingFailed`: both
   /// send nothing, and the stream goes on. Throws `streamEnded` if the peer has responded already

@@ -70,9 +70,9 @@ public final class HTTPBearerTokens: Sendable {
 
   /// Makes tokens from an initial one, which may be nil, and a function that gets others.
   ///
-  /// `renew` is called when there is no token, and when a server has rejected the last one, which
-  /// is its argument. It runs in a task of its own, at most one at a time; a request that is
-  /// cancelled does not cancel it. If it throws, all requests that wait for it fail with 401.
+  /// `renew` returns a new token. It gets the token that a server has rejected, or nil if there is
+  /// none yet. It runs in a task of its own, at most one at a time; cancelling a request does not
+  /// cancel it. If it throws, all requests that wait for it fail with 401.
   public convenience init(
     _ token: String? = nil, renew: @escaping @Sendable (_ rejected: String?) async throws -> String
   ) {

@@ -63,8 +63,8 @@ public struct HTTPEndpoint<Input: Sendable, Reply: Sendable>: Sendable {
     self.decode = decode
   }
 
-  /// Returns a call of the endpoint over a service. A `CallClient` makes it, each time that it is
-  /// passed to one.
+  /// Returns a call of the endpoint over a service. It is made each time that it is passed to a
+  /// `CallClient`.
   public func callAsFunction(
     _ input: Input, over service: HTTPService, policy: CallPolicy = CallPolicy()
   ) -> Call<Reply> {

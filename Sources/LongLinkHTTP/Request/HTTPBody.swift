@@ -27,12 +27,12 @@ public struct HTTPBody: Sendable {
   /// No body.
   public static let none = HTTPBody(source: .none, contentType: nil)
 
-  /// Bytes of a type.
+  /// Makes a body of bytes with the given content type.
   public static func bytes(_ bytes: some Sequence<UInt8>, contentType: String) -> HTTPBody {
     HTTPBody(source: .bytes(Array(bytes)), contentType: contentType)
   }
 
-  /// A value as the bytes of a type; by default JSON, for a `JSONBody` of LongLinkJSON.
+  /// Encodes a value as a body: by default as JSON, for a `JSONBody` of LongLinkJSON.
   ///
   /// Throws if the value cannot be encoded.
   public static func encoding(

@@ -3,7 +3,7 @@
 #if HTTP
 internal import NIOHTTP1
 
-/// The fields of a head, in their order. Names are compared without regard to case.
+/// HTTP header fields, in order. Names are case-insensitive.
 public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {
   /// A field.
   public struct Field: Hashable, Sendable {
@@ -21,7 +21,7 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     fields = elements.map { Field(name: $0.0, value: $0.1) }
   }
 
-  /// Makes no fields.
+  /// Makes an empty list of fields.
   public init() { fields = [] }
 
   init(_ headers: HTTPHeaders) {
@@ -85,7 +85,7 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
   public static let get = HTTPMethod("GET")
   /// `HEAD` reads the head of a response alone.
   public static let head = HTTPMethod("HEAD")
-  /// `POST` does what the server decides.
+  /// `POST` sends a body to a resource, which decides what to do with it.
   public static let post = HTTPMethod("POST")
   /// `PUT` replaces a resource.
   public static let put = HTTPMethod("PUT")
@@ -93,7 +93,7 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
   public static let patch = HTTPMethod("PATCH")
   /// `DELETE` removes a resource.
   public static let delete = HTTPMethod("DELETE")
-  /// `OPTIONS` asks what is possible.
+  /// `OPTIONS` asks which methods a resource supports.
   public static let options = HTTPMethod("OPTIONS")
 
   /// Whether requests of the method only read.

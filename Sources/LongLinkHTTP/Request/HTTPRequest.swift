@@ -15,7 +15,7 @@ public struct HTTPRequest: Sendable {
   public var method: HTTPMethod
   /// The URL: http or https, at most 8 KiB, without a name or a password.
   public var url: String
-  /// The head's fields. The length, the type and the encoding of the body and the host are added.
+  /// The header fields. `Host`, and those for the body's type, length and encoding, are added.
   public var fields: HTTPFields
   /// Further fields, such as keys, that no other origin gets: a redirect to one drops them, as it
   /// drops `authentication`, and the fields `Authorization`, `Cookie`, `Origin` and
@@ -25,14 +25,14 @@ public struct HTTPRequest: Sendable {
   public var body: HTTPBody
   /// How the request proves who sends it. Default: not at all.
   public var authentication: HTTPAuthentication?
-  /// The time of the whole exchange, with redirects and the response's body, if that is not left to
-  /// `HTTPConfiguration.timeout`.
+  /// The time limit for the whole exchange, redirects and response body included. Default nil:
+  /// `HTTPConfiguration.timeout` applies.
   public var timeout: Duration?
   /// The most redirects that are followed. Default and largest value: 5. A value outside 0...5
   /// counts as the nearest inside.
   public var maxRedirects: Int
-  /// The most bytes of the response, if that is not left to `HTTPConfiguration.maxResponseBytes`.
-  /// It holds for `send` alone; files and sequences have no bound.
+  /// The most bytes of the response body that `send` accepts; files and sequences have no bound.
+  /// Default nil: `HTTPConfiguration.maxResponseBytes` applies.
   public var maxResponseBytes: Int?
   /// Whether a compressed response is asked for; never for a file. Default true.
   public var acceptsCompression: Bool

@@ -38,8 +38,8 @@ public struct HTTPConfiguration: Sendable {
   /// The bytes of responses that are kept because their servers allow it; at least 0. Only requests
   /// with ``HTTPRequest/usesCache`` use them. Default 0: nothing is kept.
   public var cacheBytes: Int
-  /// The jar of the cookies that servers set. A request that has a field `Cookie` of its own gets
-  /// none of it; with a jar, no response is kept. Default: none, and cookies are not sent back.
+  /// The jar for cookies that servers set. Default nil: cookies are not sent back. With a jar, no
+  /// response is cached. A request with its own `Cookie` field gets no cookies from the jar.
   public var cookies: HTTPCookies?
 
   /// Makes a configuration.

@@ -14,7 +14,7 @@ public struct HTTPWayOptions: Sendable {
   /// The gateway does not look at them: a proxy in front of it has to check them.
   ///
   /// `Content-Type`, `Content-Length`, `Transfer-Encoding`, `Connection`, `Accept`, `Expect` and
-  /// `Host` belong to the framework.
+  /// `Host` are set by the framework: `validate()` rejects them here.
   public var headers: [(name: String, value: String)] = []
   /// The most time for the look-up, the connect and the TLS handshake together; above zero.
   /// Default 10 s.

@@ -30,7 +30,8 @@ where Parts.Element: Sequence<UInt8> {
 
     /// Returns the next element; nil at the end, and after an error.
     ///
-    /// Throws `ReaderError` for the document, what the parts throw, and `CancellationError`.
+    /// Throws `ReaderError` if the document cannot be read, the error of the parts if they fail,
+    /// and `CancellationError` if the task is cancelled.
     public mutating func next() async throws -> [UInt8]? {
       try await feeder.next(isolation: #isolation)
     }

@@ -88,7 +88,7 @@ extension XMLReader {
       return tag
     }
 
-    /// The elements directly inside, in the document's order.
+    /// The child elements, in document order.
     public var children: [Element] {
       var children: [Element] = []
       var place = end(of: content + 1)
@@ -106,7 +106,7 @@ extension XMLReader {
       return children
     }
 
-    /// The first element of a name that is directly inside; nil if there is none.
+    /// The first child element with this name; nil if there is none.
     public func child(_ name: String) -> Element? {
       children.first { $0.hasName(name) }
     }

@@ -12,8 +12,8 @@ extension XMLReader {
     /// The most bytes of a tag, a comment, a processing instruction, a reference or a document
     /// type declaration; 1 MiB by default. Text may be longer.
     public var tokenBytes: Int
-    /// The most bytes that expat may allocate; 16 MiB by default. It needs some times the longest
-    /// tag, and keeps each name of an element or attribute until the end of the document.
+    /// The most bytes that expat may allocate; 16 MiB by default. It needs several times the size
+    /// of the longest tag, and keeps each name of an element or attribute until the document ends.
     public var parserBytes: Int
     /// The number of bytes, from the first mistake in the document on, in which the error element
     /// is looked for; 64 KiB by default. Of the elements with its name that follow the mistake, no

@@ -10,7 +10,7 @@ package struct AuthenticationCounters: Hashable, Sendable {
   package internal(set) var failed: UInt64 = 0
   /// Calls that did not return in time, or did not begin; their clients got 503.
   package internal(set) var timedOut: UInt64 = 0
-  /// Connections whose credential had expired.
+  /// Connections that the server began to close because their credential had expired.
   package internal(set) var expired: UInt64 = 0
 
   /// Adds the counters of another loop.

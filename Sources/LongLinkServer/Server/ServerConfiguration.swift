@@ -180,7 +180,7 @@ public struct ServerConfiguration: Sendable {
     set { configuredLogger.logger = newValue }
   }
   private var configuredLogger = ConfiguredLogger(label: "longlink.server")
-  /// What watches exchanges and links; nil for nobody.
+  /// The observers of exchanges and links; nil if there are none.
   package var observers: Observers?
 
   /// Makes a configuration that listens on one or more endpoints.

@@ -61,7 +61,7 @@ extension ServerCounters {
   public var authenticationsFailed: UInt64 { authentications.failed }
   /// Calls of `authenticate` that did not return in time, or did not begin; their clients got 503.
   public var authenticationsTimedOut: UInt64 { authentications.timedOut }
-  /// Connections whose credential had expired.
+  /// Connections that the server began to close because their credential had expired.
   public var credentialsExpired: UInt64 { authentications.expired }
 }
 

@@ -5,7 +5,7 @@ internal import LongLinkCore
 
 /// The timer of one server that looks at the files of its certificates.
 final class TLSWatch: TimerHandler {
-  /// How often, in nanoseconds.
+  /// The interval between two looks at the files, in nanoseconds.
   static let interval: Int64 = 10_000_000_000
 
   /// A running server.

@@ -26,7 +26,7 @@ public struct TLSClientConfiguration: Sendable {
   public var serverName: String?
   /// The client's certificate, for servers that ask for one. Default nil: none.
   public var certificate: TLSIdentity?
-  /// Keys of which one has to be in a server's chain. Default nil: any key will do.
+  /// The pinned keys, one of which must be in a server's chain. Default nil: any key is accepted.
   public var pins: TLSPins?
   /// Lists of certificates that authorities have revoked (CRL). Default: none. With any, the
   /// server's certificate needs a list of its issuer that has not expired. Nothing is asked over

@@ -24,13 +24,13 @@ public final class TLSServer: Sendable {
   public struct Status: Equatable, Sendable {
     /// The certificates in use, in the order of the configuration.
     public var certificates: [PeerCertificate]
-    /// When the first of each certificate's chain expires, in seconds since 1970.
+    /// For each certificate, the earliest expiry in its chain, in seconds since 1970.
     public var expiries: [Int64]
     /// How often files were replaced while the server ran.
     public var reloads = 0
     /// When files were last replaced, in seconds since 1970; nil if they never were.
     public var lastReload: Int64?
-    /// How often changed files could not be used; what is tried again counts once.
+    /// How often changed files could not be used; the checks every 10 s count a change only once.
     public var failures = 0
     /// When changed files last could not be used, in seconds since 1970; nil if that never
     /// happened.

@@ -100,7 +100,7 @@ public enum TLSVersion: Hashable, Sendable {
   case tls13
 }
 
-/// Keys of which one has to be in the verified chain of a server.
+/// Pinned public keys, one of which must be in the verified chain of a server.
 public struct TLSPins: Sendable {
   /// What happens if no key of a chain is pinned.
   public enum Mode: Sendable {

@@ -5,7 +5,7 @@ internal import LongLinkTransport
 /// Decides what a TLS transport waits for below, what it tells its handler, and whether it has work
 /// at the end of the turn. It is a plain value, which knows no transport.
 struct TLSReadiness: Equatable {
-  /// What of the transport decides.
+  /// The state of the transport on which its readiness depends.
   struct State: Equatable {
     var phase: TLSTransport.Phase
     /// Whether records wait for the transport below.

@@ -17,7 +17,7 @@ public struct LinkConditions: Hashable, Sendable {
 
   /// The latency of a packet; 0.5 ms by default. Packets stay in order. Negative values mean 0.
   public var latency: ClosedRange<Duration>
-  /// The distribution of latencies over their range; even by default.
+  /// The distribution of latencies over their range; uniform (`even`) by default.
   public var spread: Spread
   /// The bytes per second that the direction carries, at least 1; nil, the default, for no limit.
   ///

@@ -81,7 +81,7 @@ public final class SimulatedGateway: Sendable {
     return SimulatedGateway(listener, at: address, on: loop)
   }
 
-  /// Stops to listen.
+  /// Stops listening.
   public func close() async {
     await loop.run { [listener] in listener.value.close() }
   }

@@ -146,7 +146,8 @@ final class SimulatedTransport: Transport {
 }
 
 extension SharedNetwork {
-  /// The end of a link that a stream is, with its machine and network; nil outside of simulations.
+  /// Returns the end of the link under a simulated stream, with its machine and network; nil for
+  /// any other stream.
   package static func end(
     of stream: any Transport
   ) -> (name: EndName, machine: Int, network: SharedNetwork)? {

@@ -35,7 +35,7 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The error number of what is no file; opening a socket has it, too.
   static var notRegular: CInt { ENXIO }
 
-  /// The error number of what is not as it was written.
+  /// The error number for a file whose content is not what was written.
   package static var damaged: CInt { EIO }
 
   /// The error number of a file that has more bytes than are wanted.
@@ -78,7 +78,7 @@ package struct FileStep: Equatable, Sendable {
   }
 }
 
-/// Called before each step. What it throws, the step fails with.
+/// Called before each step. If it throws, the step fails with that error.
 package typealias FileProbe = @Sendable (FileStep) throws(FileError) -> Void
 
 /// The functions of the C library that all handles of files and folders use.

@@ -17,7 +17,7 @@ package struct FileState: Hashable, Sendable {
   /// The time of the last change of the file or of its attributes, in nanoseconds since 1970.
   package let changed: Int64
 
-  /// What a path names now; throws for anything but a regular file. It blocks.
+  /// Reads the state of the file at a path. Throws for anything but a regular file. It blocks.
   package init(at path: String) throws(FileError) {
     var status = stat()
     try FileCall.retrying("stat", path) { unsafe stat(path, &status) }

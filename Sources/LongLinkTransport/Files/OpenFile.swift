@@ -23,7 +23,7 @@ package struct FileIdentity: Hashable, Sendable {
     self.modified = modified
   }
 
-  /// What a path names now; throws for anything but a regular file.
+  /// Reads the identity of the file at a path. Throws for anything but a regular file. It blocks.
   package init(at path: String) throws(FileError) {
     var status = stat()
     try FileCall.retrying("stat", path) { unsafe stat(path, &status) }

@@ -340,7 +340,7 @@ extension EventLoop {
     leavesJobs = !work.isEmpty
   }
 
-  /// Lets a handler count as a job of the turn, where the job goes on with another one.
+  /// Counts a handler as a job of this turn, because several handlers run in the current job.
   package func countsAsJob() {
     handlerPauses()
     handlersOfJob &+= 1

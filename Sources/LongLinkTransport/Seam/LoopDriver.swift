@@ -50,7 +50,7 @@ package protocol LoopDriver: AnyObject {
   func close()
 }
 
-/// Whose look-ups they are: owners take turns, so that none delays those of another for long.
+/// Identifies the owner of look-ups. Owners take turns, so that none delays another for long.
 package final class LookUpOwner: Sendable {
   package init() {}
 }

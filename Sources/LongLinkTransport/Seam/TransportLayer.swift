@@ -2,8 +2,8 @@
 
 package import LongLinkCore
 
-/// What only a transport knows that secures the bytes of another one, or whose bytes another event
-/// system carries. All of it is optional for either.
+/// The properties of a transport that secures another one, or whose bytes another event system
+/// carries. All of them are optional.
 package protocol TransportLayer: AnyObject {
   /// What the transport knows of its failure or end that an error number cannot say, for people,
   /// such as a status of HTTP; nil for nothing.

@@ -69,7 +69,8 @@ public final class Upload: Sendable {
     self.hub = hub
   }
 
-  /// Waits for the end. Cancelling the task that waits cancels the upload.
+  /// Waits until the upload has ended, and returns the server's receipt. Cancelling the waiting
+  /// task cancels the upload. Throws the error with which the upload ended.
   public var receipt: UploadReceipt {
     get async throws(UploadError) {
       let outcome = await withTaskCancellationHandler {

@@ -146,7 +146,7 @@ package final class UploadStore: Sendable {
     return counters
   }
 
-  /// The failure counted.
+  /// Counts a failure, if there is a counter for its kind.
   package func counting(_ failure: UploadFailure) {
     counted { counters in
       switch failure {
