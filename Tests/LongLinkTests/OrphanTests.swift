@@ -93,7 +93,7 @@ import Testing
       let station = setup.stations[0]
       if interrupts {
         station.turn { setup.responder.heard(.overLimit, of: 50, on: station.link) }
-        #expect(setup.counters(0).responsesSent == 1 && station.link.requestsRunning == 0)
+        #expect(setup.counters(0).responsesSent == 1 && station.link.connection.inbound.count == 0)
       } else {
         setup.end(0)
       }
@@ -120,11 +120,11 @@ import Testing
     #expect(setup.stations[0].budget.held == 100 + Connection.requestOverhead)
     // The same serial on the other link of the peer.
     setup.bring(20, on: 1)
-    let written = setup.stations[1].link.bytesWritten
+    let written = setup.stations[1].link.connection.outbox.written
     setup.letGo()
     #expect(setup.counters(0).droppedResponses == 1 && setup.counters(0).responsesSent == 0)
     #expect(setup.counters(1).responsesSent == 1 && setup.counters(1).droppedResponses == 0)
-    #expect(setup.stations[1].link.bytesWritten == written + 17)
+    #expect(setup.stations[1].link.connection.outbox.written == written + 17)
     #expect(setup.timesIdle == 1 && setup.stations[0].budget.held == 0)
   }
 

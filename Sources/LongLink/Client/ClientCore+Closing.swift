@@ -37,7 +37,7 @@ extension ClientCore {
   /// Whether requests or pushes have not ended, or output has not been written.
   private var hasWork: Bool {
     requests.count > 0 || pushes.count > 0
-      || connections.contains { !$0.link.hasWrittenAll }
+      || connections.contains { !$0.link.connection.outbox.isEmpty }
       || shortLinks?.hasWork == true
   }
 

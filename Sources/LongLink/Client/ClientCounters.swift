@@ -86,7 +86,7 @@ extension ClientCounters {
       requestsOpen: core.requests.count,
       requestsWaiting: core.requests.waitingCount, bytesWaiting: core.requests.waitingBytes,
       pushesWaiting: core.pushes.count,
-      bytesUnwritten: links.reduce(0) { $0 + $1.bytesUnwritten },
+      bytesUnwritten: links.reduce(0) { $0 + $1.connection.outbox.totalBytes },
       connects: counters.connects, failedAttempts: counters.failedAttempts,
       abandonedAttempts: counters.abandonedAttempts,
       secondAttempts: counts.secondAttempts,

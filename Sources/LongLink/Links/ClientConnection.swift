@@ -54,7 +54,7 @@ final class ClientConnection {
   /// ever arrive.
   var isHeard: Bool {
     guard let bytesBefore else { return false }
-    return link.counters.bytesReceived > bytesBefore || !link.canPing
+    return link.counters.bytesReceived > bytesBefore || !link.connection.framing.canProbe
   }
 
   /// Whether the server has answered anything of an exchange.
@@ -95,7 +95,9 @@ extension ClientConnection {
 
   /// Closes it, because its lingering time is over.
   func expire() {
-    if !requests.isUnused(link) || link.requestsRunning > 0 { core.counters.linksExpired += 1 }
+    if !requests.isUnused(link) || link.connection.inbound.count > 0 {
+      core.counters.linksExpired += 1
+    }
     link.close(.left)
   }
 
@@ -116,9 +118,9 @@ extension ClientConnection {
     let heartbeat = core.configuration.dialect.heartbeat(core.configuration.heartbeat)
     let least = min(heartbeat.interval.clampedNanoseconds, LinkMachine.leastProof)
     let passed = core.loop.now - start
-    let expires = Int64(link.credentialExpires) * 1_000_000
+    let expires = Int64(link.connection.agreement.credentialExpires) * 1_000_000
     return (
-      proof: max(link.heartbeatInterval, least),
+      proof: max(link.connection.agreement.heartbeatInterval, least),
       validity: expires == 0 ? nil : max(1, expires - passed)
     )
   }
@@ -231,7 +233,7 @@ extension ClientConnection: LinkOwner {
     core.connections.removeAll { $0 === self }
     peer.detach()
     if isOpened {
-      core.pathHeartbeat?.lost(after: link.silenceProbed, reason, on: path)
+      core.pathHeartbeat?.lost(after: link.connection.liveness.silenceProbed, reason, on: path)
       core.updateHeartbeatPace()
     }
     switch stage {
@@ -244,8 +246,8 @@ extension ClientConnection: LinkOwner {
   }
 
   private func ended(_ reason: CloseReason, usedSince start: LinkInstant) {
-    link.logEnd(
-      reason,
+    reason.log(
+      endOf: link,
       ["ageMs": .milliseconds(core.loop.now - start), "requests": "\(requestsLost)"])
     core.notifyObserver(.ended(link.id, reason, worked: hasWorked))
     let wasCurrent = core.machine.link.isCurrent(link.id)
@@ -284,11 +286,11 @@ extension ClientConnection: LinkOwner {
     var detail = link.securityFailure.map { "\($0)" }
     if case .transport(let code) = reason { detail = SocketError.text(of: code) }
     if case .goneAway(let code) = reason, !isOpened {
-      detail = core.connector.text(ofRefusal: code) + link.farewell
+      detail = core.connector.text(ofRefusal: code) + link.ending.farewell
     }
     let hint = seemsForeign(reason) ? "; this may not be a LongLink server" : ""
     return ConnectFailure(
-      reason, detail: "\(detail ?? link.detail(of: reason))\(hint)", address: link.peer,
+      reason, detail: "\(detail ?? link.ending.detail(of: reason))\(hint)", address: link.peer,
       securityFailure: link.securityFailure)
   }
 

@@ -41,7 +41,7 @@ final class ConnectFailure: Error {
 
   /// The failure of a link that has ended, or whose server is going away.
   convenience init(of link: Link, _ reason: CloseReason) {
-    self.init(reason, detail: link.detail(of: reason), address: link.peer)
+    self.init(reason, detail: link.ending.detail(of: reason), address: link.peer)
   }
 
   private var systemError: Int32? {

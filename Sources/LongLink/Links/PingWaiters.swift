@@ -24,7 +24,7 @@ struct PingWaiters {
   mutating func ping(
     over link: Link, at now: LinkInstant, _ completion: @escaping Completion
   ) throws(LongLinkError) {
-    guard link.canPing else {
+    guard link.connection.framing.canProbe else {
       throw LongLinkError(
         .unsupported, doing: "ping", detail: "the dialect does not answer a client's pings",
         peer: link.peer)

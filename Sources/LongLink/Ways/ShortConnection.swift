@@ -34,7 +34,7 @@ final class ShortConnection {
   /// Carries the most urgent request; ends the link if there is none.
   private func opened() {
     core.note(.short(.opened(link.id)))
-    let position = link.bytesWritten + UInt64(link.bytesUnwritten)
+    let position = link.connection.outbox.written + UInt64(link.connection.outbox.totalBytes)
     // While the long link is there, it takes the requests.
     guard !core.requests.hasLink, core.requests.carry(over: link) else {
       link.close(.left)
@@ -48,7 +48,7 @@ final class ShortConnection {
 
   private func outcome(_ reason: CloseReason) -> WayMachine.Outcome {
     if hasAnswered || link.counters.creditsReceived > 0 { return .worked }
-    let isWritten = begin.map { link.bytesWritten > $0 } ?? false
+    let isWritten = begin.map { link.connection.outbox.written > $0 } ?? false
     if reason == .left || reason == .closedHere {
       // Given up. The handler may be slow where the greeting has come; without one, it shows
       // something only if the server had all the time that a connect has.

@@ -44,7 +44,7 @@ final class ShortLinks {
   }
 
   /// Whether output has not been written.
-  var hasWork: Bool { connections.contains { !$0.link.hasWrittenAll } }
+  var hasWork: Bool { connections.contains { !$0.link.connection.outbox.isEmpty } }
 
   func closeAll(aborts: Bool) {
     for connection in connections {
@@ -180,7 +180,7 @@ extension ShortLinks {
     let link = connection.link
     core.totals.ended(reason)
     core.lastFailure = ConnectFailure(
-      reason, detail: link.detail(of: reason), address: link.peer,
+      reason, detail: link.ending.detail(of: reason), address: link.peer,
       securityFailure: link.securityFailure)
     if core.requests.carriedCount(by: link) > 0 { count(connection.way) { $0.unanswered += 1 } }
   }

@@ -76,6 +76,7 @@ package struct Connection: ~Copyable {
   // Sending
   package internal(set) var ordinals = RequestOrdinals()
   package internal(set) var saidGoAway = false
+  /// The goaway of the peer: why it takes no new requests; nil while it does.
   package internal(set) var peerGoAway: GoAway?
   var hasShutDown = false
   package internal(set) var marks = SendMarks()

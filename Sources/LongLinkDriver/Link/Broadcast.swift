@@ -54,12 +54,12 @@ extension Broadcast {
   /// link is not open.
   package func send(on link: Link) -> Placement? {
     guard link.isOpen else { return nil }
-    if !link.accepts(bodyOf: body.count) {
+    if !link.connection.accepts(bodyOf: body.count) {
       link.count { $0.broadcastsSkipped += 1 }
       return .tooLarge
     }
-    if link.hasRoom(for: body.count) {
-      if link.speaks(dialect) {
+    if link.connection.marks.admits(body.count) {
+      if link.connection.settings.dialect === dialect {
         link.push(type, body, encoded: frame)
       } else {
         // This connection's frames have a different session prefix.

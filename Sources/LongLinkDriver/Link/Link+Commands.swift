@@ -46,14 +46,7 @@ extension Link {
   /// Withdraws a request and returns true if none of its bytes were written. Otherwise sends the
   /// peer a cancel if `notifying`, or if the rest of the request was withdrawn.
   func cancel(_ serial: UInt32, _ placement: OutputPosition, notifying: Bool) -> Bool {
-    let isUnsent = core.cancel(serial, placement, notifying: notifying)
-    settleAtEndOfTurn()
-    return isUnsent
-  }
-
-  /// Stops collecting the fragments of a response whose request has ended.
-  func abandonResponse(_ serial: UInt32) {
-    core.abandonResponse(serial)
+    command { core, _ in core.cancel(serial, placement, notifying: notifying) }
   }
 
   /// Reports that a request sent on this link passed its deadline without a response.
@@ -63,7 +56,7 @@ extension Link {
   }
 }
 
-// MARK: - Streams
+// MARK: - Of streams, and without effects
 
 extension Link {
   /// Gives the core a command about a stream.
@@ -76,62 +69,13 @@ extension Link {
     return result
   }
 
-  /// Asks the core about a stream, or for an item that is being delivered: this has no effects.
-  func ask<Result>(_ body: (inout Connection) -> Result) -> Result { body(&core) }
-
-  /// Ends the connection because a frame of a stream came for a request that has none.
-  func rejectStray(_ kind: FrameKind, serial: UInt32) {
-    core.rejectStray(kind, serial: serial)
-    settleAtEndOfTurn()
-  }
-
-  /// The directions in which a request of the peer opened a stream.
-  func streamShape(of serial: UInt32) -> StreamShape { core.streams.shape(of: serial) }
-
-  /// Whether any request of either side carries items.
-  @inline(__always)
-  package var hasStreams: Bool { core.hasStreams }
-
-  /// Whether the limit of all windows has room for another stream's first credit.
-  func hasWindow(of credit: Int) -> Bool { core.streams.hasRoom(for: credit) }
-
-  /// Whether a serial belongs to a request of this side.
-  @inline(__always)
-  package func owns(_ serial: UInt32) -> Bool { role.owns(serial) }
+  /// Tells the core something that has no effects, such as who handles a request.
+  func note<Result>(_ body: (inout Connection) -> Result) -> Result { body(&core) }
 }
 
 // MARK: - Requests of the peer
 
 extension Link {
-  /// Gives the response to a request the request's priority.
-  func setPriority(_ priority: UInt32, of serial: UInt32) {
-    core.inbound.setPriority(priority, of: serial)
-  }
-
-  /// The identity of the request that is being delivered to the owner.
-  func id(of request: Arrival) -> InboundID { core.id(of: request) }
-
-  /// Keeps what runs the handler of a request. Returns the bytes that the handler holds; nil if the
-  /// request has ended.
-  func setHandler(_ handler: RunningHandler, of id: InboundID) -> Int? {
-    core.inbound.setPayload(handler, of: id)
-  }
-
-  /// What runs the handler of a request that has not ended; nil for a synchronous handler.
-  func handler(of serial: UInt32) -> RunningHandler? {
-    core.inbound.payload(of: serial).map(RunningHandler.kept)
-  }
-
-  /// The same for a request that has ended.
-  func handler(ofOutlived id: InboundID) -> RunningHandler? {
-    core.inbound.payload(ofOutlived: id).map(RunningHandler.kept)
-  }
-
-  /// What runs the handlers of all requests that have ended, in the order of their arrival.
-  var outlivedHandlers: [RunningHandler] {
-    core.inbound.outlivedPayloads.map(RunningHandler.kept)
-  }
-
   /// Sends the response of a handler that has returned, unless the request has ended.
   ///
   /// Returns whether a response is sent.
@@ -185,9 +129,7 @@ extension Link {
     core.push(type, body, encoded: frame)
     settle()
   }
-}
 
-extension Link {
   /// Sends waiting requests and pushes when there is room again. Each kind goes first in turn.
   package func shareRoom(_ requests: Requests?, _ pushes: PushQueue?) {
     pushesGoFirst.toggle()
@@ -218,9 +160,7 @@ extension Link {
 extension Link {
   /// Sends a ping and returns its number, which `.ponged` carries.
   package func ping() -> UInt64 {
-    let id = core.ping(at: loop.driver.now)
-    settleAtEndOfTurn()
-    return id
+    command { core, _ in core.ping(at: loop.driver.now) }
   }
 
   /// Sends a ping that the peer must answer within the heartbeat's timeout.
@@ -272,7 +212,7 @@ extension Link {
   /// Closes the link with `shutDown` if neither side has a request in flight on it and no message
   /// waits to be encoded.
   package func shutDownIfUnused(by requests: Requests?) {
-    guard requestsRunning == 0, !core.outbox.holdsBack, requests?.isUnused(self) ?? true
+    guard core.inbound.count == 0, !core.outbox.holdsBack, requests?.isUnused(self) ?? true
     else { return }
     shutDown()
   }

@@ -5,32 +5,31 @@ internal import LongLinkTransport
 
 extension Link {
   /// The connection's weight when a connection must be evicted because memory is short.
-  package var memoryWeight: (amount: Int, isStalled: Bool) {
-    let weight = memory.weight(
-      at: loop.now, unfinished: isAlive ? core.unfinishedBytes : 0, decoded: decoded?.bytes ?? 0,
-      longest: core.settings.messageTimeout)
-    return (weight.amount, weight.isStalled)
+  package var memoryWeight: MemoryAccount.Weight {
+    account.weight(
+      at: loop.now, unfinished: isAlive ? core.unfinishedBytes : 0,
+      decoded: memory.decoded?.bytes ?? 0, longest: core.settings.messageTimeout)
   }
 
   /// Reports the memory that the connection now holds to the budget, if any.
   @inline(__always)
   func reportMemory() {
-    if let share { reportMemory(to: share) }
+    if let share = memory.share { reportMemory(to: share) }
   }
 
   private func reportMemory(to share: MemoryShare) {
     var held = isAlive ? core.held : HeldMemory(outlived: core.held.outlived)
     if let layer, isAlive { held.open += layer.heldBytes }
-    memory.report(
-      held, to: share, at: loop.now,
-      moved: core.counters.bytesReceived &+ core.counters.bytesSent)
+    let more = account.change(
+      to: held, at: loop.now, moved: core.counters.bytesReceived &+ core.counters.bytesSent)
+    if let more { share.add(more) }
   }
 
   /// Lowers the connection's bound on unread output while the server's memory is scarce, and lifts
   /// it afterwards.
   @inline(__always)
   func updateScarcity() {
-    if let share { core.readHold.mostUnread = share.budget.mostUnread }
+    if let share = memory.share { core.readHold.mostUnread = share.budget.mostUnread }
   }
 
   /// Resumes reading that was paused while memory was scarce.
@@ -42,25 +41,14 @@ extension Link {
   /// Whether the connection is read in this turn, as far as the server's memory and its handlers
   /// allow it.
   func mayRead() -> Bool {
-    guard let budget = share?.budget else {
+    guard let budget = memory.share?.budget else {
       return gate.obstacle(isQueued: false, isShort: false, isSmall: true) == nil
     }
     let obstacle = gate.obstacle(
       isQueued: loop.hasBacklog && core.inbound.count + core.inbound.outlived > 64,
-      isShort: budget.mustEvict || !hasMemory,
-      isSmall: memory.isSmall(core.inbound, decoded: decoded?.bytes ?? 0))
+      isShort: budget.mustEvict || !memory.hasRoom && !memory.hasReserve(for: core.inbound),
+      isSmall: memory.isSmall(core.inbound, counted: account.told.open))
     return obstacle == nil
-  }
-
-  /// Whether the server has room for one more request; true without a budget.
-  @inline(__always)
-  var hasMemory: Bool { share?.hasRoom ?? true || hasReserve }
-
-  /// Whether the reserve has room and the connection may use it: it has few requests and none that
-  /// outlived its deadline or cancel. Peers that leave many behind cannot shut it out.
-  private var hasReserve: Bool {
-    guard let budget = share?.budget, budget.hasReserve else { return false }
-    return LinkMemory.areFew(core.inbound)
   }
 
   /// Gives the input buffer to the loop if it is large compared with the unparsed rest.
@@ -73,7 +61,7 @@ extension Link {
   func releaseMemory() {
     if !gate.borrowsQueue { core.releaseInput() }
     core.inbox.forgetMetadata()
-    decoded?.connectionEnds()
+    memory.decoded?.connectionEnds()
   }
 
   /// Frees the connection's empty buffers.

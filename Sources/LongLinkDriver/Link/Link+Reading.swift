@@ -106,14 +106,12 @@ extension Link: TransportHandler {
   private func accept(_ outcome: ReadOutcome, of size: Int) -> Bool {
     switch outcome {
     case .bytes(let count):
-      let wasSuspecting = core.liveness.isSuspecting
-      core.received(count, at: loop.now)
-      deliver()
-      if wasSuspecting { rescheduleTimer() }
+      heard { core, now in core.received(count, at: now) }
       brake?.charge(count, of: self)
       return count == size
     case .wouldBlock:
-      if layer?.hasReadPart == true { readPart() }
+      // Bytes of a record may have come that is not complete.
+      if layer?.hasReadPart == true { heard { core, now in core.receivedPart(at: now) } }
       return false
     case .end:
       core.ended(at: loop.now, isCutOff: layer?.isCutOff == true)
@@ -123,10 +121,11 @@ extension Link: TransportHandler {
     }
   }
 
-  /// Bytes of a record have come that is not complete.
-  private func readPart() {
+  /// Tells the core what has come. A peer that was suspected is not any more.
+  @inline(__always)
+  private func heard(_ bytes: (inout Connection, LinkInstant) -> Void) {
     let wasSuspecting = core.liveness.isSuspecting
-    core.receivedPart(at: loop.now)
+    bytes(&core, loop.now)
     deliver()
     if wasSuspecting { rescheduleTimer() }
   }

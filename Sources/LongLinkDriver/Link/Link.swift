@@ -7,8 +7,8 @@ package import LongLinkTransport
 /// One connection: moves bytes between a transport and the protocol's core.
 ///
 /// Everything is called on its loop. The loop drives the link by readiness, timers and the ends of
-/// turns. Owners, requests, handlers and pushes use the commands of `Link+Commands` and the
-/// properties of `Link+State`, and channels a `StreamPort`; only the link touches the core. Each
+/// turns. Owners, requests, handlers and pushes use the commands of `Link+Commands`, and channels a
+/// `StreamPort`; all may read its `connection`, but only the link touches the core itself. Each
 /// command delivers its effects to the owner, schedules a write at the end of the turn, and sets
 /// the timer.
 ///
@@ -22,6 +22,9 @@ package final class Link {
   package let id: UInt32
   package let loop: EventLoop
   @safe @exclusivity(unchecked) var core: Connection
+  /// The core, to be read: only commands change it.
+  @inline(__always)
+  package var connection: Connection { _read { yield core } }
   private let linkLog: LinkLog
   /// Whether the message that is being delivered to the owner has metadata.
   @safe @exclusivity(unchecked) var hasMetadata = false
@@ -48,11 +51,8 @@ package final class Link {
   @safe @exclusivity(unchecked) var isDelivering = false
   /// Whether pushes are the next to use new room.
   var pushesGoFirst = false
-  /// The loop's share of the server's memory budget; nil for a client. Every request asks it.
-  let share: MemoryShare?
-  /// Counts the memory that decoded request bodies take; nil on a client.
-  package let decoded: DecodedMemory?
-  @safe @exclusivity(unchecked) var memory = LinkMemory()
+  package let memory: LinkMemory
+  @safe @exclusivity(unchecked) var account = MemoryAccount()
   @safe @exclusivity(unchecked) var gate = ReadGate()
   /// What holds reading while the peer sends faster than it may; nil if it may send at any rate.
   let brake: ReadBrake?
@@ -73,8 +73,7 @@ package final class Link {
     self.loop = loop
     self.transport = transport
     layer = transport.layer
-    self.share = share
-    decoded = share.map { DecodedMemory(in: $0) }
+    memory = LinkMemory(in: share)
     self.isConnected = isConnected
     linkLog = LinkLog(
       log: log, peer: address ?? transport.peerAddress, group: group, label: label, way: way)
@@ -178,22 +177,12 @@ extension Link {
       log(
         .warning, "Dropped a damaged packet",
         ["reason": "\(violation.rule.rawValue)", "detail": "\(violation)"])
-    case .life(let news) where record != nil: observe(news)
+    case .life(let news):
+      record?.note(news, of: self)
     default: break
     }
     if let owner { news.tell(owner, of: self) }
     if case .life(.established) = news { rescheduleTimer() }
-  }
-
-  private func observe(_ news: LifeNews) {
-    switch news {
-    case .established: if isOpen { record?.open(self) }
-    case .peerLeaving: break
-    case .abandon:
-      record?.abandon(
-        outbound: owner?.requestsCarried(by: self) ?? 0,
-        inbound: outlivedHandlers.count { !$0.hasEnded })
-    }
   }
 
   private func end(_ reason: CloseReason) {

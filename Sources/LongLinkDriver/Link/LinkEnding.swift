@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LongLinkCore
+package import LongLinkCore
+internal import LongLinkTransport
 
 /// Says for people why a link ends, from what its transport knows and its peer has said.
-struct LinkEnding {
+package struct LinkEnding {
   let role: Role
   /// What a short link's way is called; nil on a long link.
   let way: String?
@@ -18,8 +19,9 @@ struct LinkEnding {
   /// The most time for the handshake, that of the security included.
   let handshakeLimit: Duration
 
-  /// The reason, with the name of a short link's way, and what the peer's goaway said.
-  func detail(of reason: CloseReason) -> String {
+  /// The reason, with the name of a short link's way, what its transport knows, and what the peer's
+  /// goaway said.
+  package func detail(of reason: CloseReason) -> String {
     guard let goaway else { return ownDetail(of: reason) }
     let code = ResponseCode(wire: goaway.code)
     let announced = reason == .goneAway(code) ? "" : ", after a goaway with code \(code)"
@@ -27,7 +29,7 @@ struct LinkEnding {
   }
 
   /// What the peer's goaway gave as its reason, after a colon; empty if it gave none.
-  var farewell: String {
+  package var farewell: String {
     let text = goaway.map { PeerText($0.reason).description } ?? ""
     return text.isEmpty ? "" : ": \(text)"
   }
@@ -64,6 +66,17 @@ struct LinkEnding {
       """
       : "the connection was cut off within a frame, without the end that TLS protects"
     return SecurityFailure(code, text)
+  }
+}
+
+extension LinkEnding {
+  /// What a link knows by now.
+  init(of link: Link) {
+    self.init(
+      role: link.role, way: link.way, goaway: link.connection.peerGoAway,
+      securityFailure: link.securityFailure, failureText: link.layer?.failureText,
+      isHandshaking: link.endedInHandshake || link.isAlive && link.layer?.isHandshaking == true,
+      handshakeLimit: .nanoseconds(link.connection.settings.handshakeTimeout))
   }
 }
 

@@ -2,36 +2,41 @@
 
 internal import LongLinkCore
 
-/// What a link takes of its server's memory budget; nothing on a client.
-struct LinkMemory {
-  private var account = MemoryAccount()
+/// The memory budget of a link's server; none on a client.
+///
+/// It never changes, so that a request can ask it without retaining anything.
+package struct LinkMemory {
+  /// The loop's share of the budget; nil for a client. Every request asks it.
+  let share: MemoryShare?
+  /// Counts the memory that decoded request bodies take; nil on a client.
+  package let decoded: DecodedMemory?
 
   private static let fewRequests = 4
   /// A message of 64 KiB in a buffer that doubled to hold it, and four requests.
   private static let smallBytes = 2 * 65_536 + 4 * Connection.requestOverhead
 
-  /// Reports to the budget what the connection holds now, and has read and written so far.
-  mutating func report(
-    _ held: HeldMemory, to share: MemoryShare, at now: @autoclosure () -> LinkInstant,
-    moved: @autoclosure () -> UInt64
-  ) {
-    if let more = account.change(to: held, at: now(), moved: moved()) { share.add(more) }
-  }
-
-  /// How much the connection is to blame where memory is short; `unfinished` is what waits for the
-  /// peer, and `decoded` what the bodies of its requests take.
-  func weight(
-    at now: LinkInstant, unfinished: Int, decoded: Int, longest: Int64
-  ) -> MemoryAccount.Weight {
-    account.weight(at: now, unfinished: unfinished, decoded: decoded, longest: longest)
+  init(in share: MemoryShare?) {
+    self.share = share
+    decoded = share.map { DecodedMemory(in: $0) }
   }
 
   /// Whether the connection contributes little to what the server holds.
-  func isSmall(_ requests: borrowing InboundTable, decoded: Int) -> Bool {
-    LinkMemory.areFew(requests) && account.told.open + decoded <= LinkMemory.smallBytes
+  func isSmall(_ requests: borrowing InboundTable, counted: Int) -> Bool {
+    LinkMemory.areFew(requests) && counted + (decoded?.bytes ?? 0) <= LinkMemory.smallBytes
   }
 
-  static func areFew(_ requests: borrowing InboundTable) -> Bool {
+  /// Whether the server has room for one more request; true without a budget.
+  @inline(__always)
+  var hasRoom: Bool { share?.hasRoom ?? true }
+
+  /// Whether the reserve has room and a connection with these requests may use it: they are few and
+  /// none outlived its deadline or cancel. Peers that leave many behind cannot shut it out.
+  func hasReserve(for requests: borrowing InboundTable) -> Bool {
+    guard let budget = share?.budget, budget.hasReserve else { return false }
+    return LinkMemory.areFew(requests)
+  }
+
+  private static func areFew(_ requests: borrowing InboundTable) -> Bool {
     requests.outlived == 0 && requests.count <= fewRequests
   }
 }

@@ -3,7 +3,7 @@
 internal import LongLinkCore
 
 /// What one connection holds, as its server's budget was told.
-struct MemoryAccount {
+package struct MemoryAccount {
   /// Changes below this many bytes are not reported; most of what a connection holds for one turn
   /// stays below it.
   private static let grain = 4096
@@ -17,11 +17,11 @@ struct MemoryAccount {
   private var movedUntilThen: UInt64 = 0
 
   /// What a connection counts as when one is chosen to be evicted.
-  struct Weight {
+  package struct Weight {
     /// Bytes times milliseconds.
-    var amount: Int
+    package var amount: Int
     /// Whether its peer has made no progress for 0.1 s.
-    var isStalled: Bool
+    package var isStalled: Bool
   }
 
   /// Returns the weight: bytes times time.

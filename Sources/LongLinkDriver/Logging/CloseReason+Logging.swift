@@ -18,7 +18,7 @@ extension CloseReason {
 
   /// Whether such an end is logged as a warning. To a client, an unannounced end or reset is a
   /// loss; to a server, it is normal that clients disconnect.
-  fileprivate func isWarning(to role: Role) -> Bool {
+  private func isWarning(to role: Role) -> Bool {
     switch self {
     case .violation, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit, .cancelLimit: true
     case .closedByPeer, .noResponse, .handshakeTimeout, .transport, .securityFailed:
@@ -26,16 +26,15 @@ extension CloseReason {
     case .closedHere, .handshakeEvicted, .notAccepted, .goneAway, .left: false
     }
   }
-}
 
-extension Link {
   /// Logs the end of a link that was established.
-  package func logEnd(_ reason: CloseReason, _ more: @autoclosure () -> Logger.Metadata = [:]) {
+  package func log(endOf link: Link, _ more: @autoclosure () -> Logger.Metadata = [:]) {
+    let role = link.role
     let usual: Logger.Level = role == .client ? .info : .debug
-    log(
-      reason.isWarning(to: role) ? .warning : usual,
+    link.log(
+      isWarning(to: role) ? .warning : usual,
       role == .client ? "Disconnected" : "Connection ended",
-      reason.logMetadata.merging(["detail": "\(detail(of: reason))"]) { _, told in told }
+      logMetadata.merging(["detail": "\(link.ending.detail(of: self))"]) { _, told in told }
         .merging(more()) { told, _ in told })
   }
 }

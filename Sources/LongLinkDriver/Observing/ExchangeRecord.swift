@@ -198,9 +198,10 @@ extension ExchangeRecord {
   ) {
     let delivery: Delivery = isRefused ? .refused : isSent && !isInterrupting ? .answered : .sent
     if !isSent {
-      let isInexpressible = !link.isNative && link.isLive
+      let isInexpressible = !link.connection.isNative && link.isLive
       end(
-        link.endReason.map { .lost($0) } ?? (isInexpressible ? .failed(.unsupported) : .cancelled),
+        link.connection.phase.endReason.map { .lost($0) }
+          ?? (isInexpressible ? .failed(.unsupported) : .cancelled),
         delivery)
     } else if isRefused {
       end(.refused(code), delivery, bytes: count)

@@ -47,23 +47,29 @@ package final class LinkRecord {
     for observer in observers.all { observer.began(self) }
   }
 
-  func open(_ link: Link) {
+  /// Notes that the link was established, or begins to end.
+  func note(_ news: LifeNews, of link: Link) {
+    switch news {
+    case .established: if link.isOpen { open(link) }
+    case .peerLeaving: break
+    case .abandon:
+      let inbound = link.connection.inbound.outlivedHandlers.count { !$0.hasEnded }
+      underWay = (link.owner?.requestsCarried(by: link) ?? 0, inbound)
+    }
+  }
+
+  private func open(_ link: Link) {
     opened = link.loop.driver.now
     peer = link.peer
     security = link.security
     for observer in observers.all { observer.opened(self) }
   }
 
-  /// The link begins to end.
-  func abandon(outbound: Int, inbound: Int) {
-    underWay = (outbound, inbound)
-  }
-
   func end(_ link: Link, _ reason: CloseReason) {
     ended = link.loop.driver.now
     peer = link.peer
     self.reason = reason
-    detail = link.detail(of: reason)
+    detail = link.ending.detail(of: reason)
     counters = link.counters
     for observer in observers.all { observer.ended(self) }
   }

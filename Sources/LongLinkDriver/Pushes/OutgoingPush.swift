@@ -12,7 +12,7 @@ struct OutgoingPush {
   func hasRoom(on link: Link) -> Bool {
     guard link.isOpen else { return false }
     if link.takesLarge { return link.hasRoom }
-    return link.hasRoom(for: (try? body.encodedByteCount) ?? 0)
+    return link.connection.marks.admits((try? body.encodedByteCount) ?? 0)
   }
 
   /// Returns the size of its body; throws if it could not be sent even with room for it.
@@ -21,17 +21,18 @@ struct OutgoingPush {
     guard link.isOpen else {
       throw LongLinkError(.notConnected, doing: .push(type), peer: link.peer)
     }
-    if let objection = link.objection(toPush: type) {
+    if let objection = link.connection.framing.objection(toPush: type) {
       throw LongLinkError(
         .unsupported, doing: .push(type), detail: objection, peer: link.peer)
     }
     do throws(BodyError) {
       let size = try body.encodedByteCount
-      guard link.accepts(bodyOf: size) else {
+      guard link.connection.accepts(bodyOf: size) else {
         throw BodyError(
-          .tooLarge, detail: "\(size) bytes; the peer accepts at most \(link.maxBody)")
+          .tooLarge,
+          detail: "\(size) bytes; the peer accepts at most \(link.connection.agreement.maxBody)")
       }
-      try link.validate(body)
+      try link.connection.validate(body)
       return size
     } catch {
       throw failure(error, on: link)

@@ -96,10 +96,10 @@ package final class PushQueue: TimerHandler {
     try push.validate(on: link)
     guard order.isEmpty, push.hasRoom(on: link) else {
       link.count { $0.pushesTurnedAway += 1 }
-      let marks = link.waterMarks
+      let marks = link.connection.settings.waterMarks
       throw overloaded(
         type, link,
-        "\(link.bytesUnwritten) bytes wait for the peer; "
+        "\(link.connection.outbox.totalBytes) bytes wait for the peer; "
           + "the high-water marks are \(marks.high) and, for bodies in fragments, \(marks.large)")
     }
     try push.send(on: link)

@@ -88,7 +88,7 @@ extension Requests {
     let past = arrival.isRefused ? entry.past : .notSent
     let hint = link.metadata?.retryAfter ?? 0
     let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
-    let dialectCode = link.dialectCode
+    let dialectCode = link.connection.framing.lastCode
     // The application defines the body of its own codes: often a text, but perhaps a message.
     let isText = !arrival.code.isApplication || PeerText.isPlain(utf8: body)
     let text = isText ? PeerText(utf8: body).description : ""
@@ -126,7 +126,7 @@ extension Requests {
     _ id: RequestID, _ entry: RequestTable<PendingRequest>.Entry, notifying: Bool
   ) -> Delivery {
     guard let link = carrier(of: entry) else { return entry.past }
-    let written = link.bytesWritten
+    let written = link.connection.outbox.written
     let isUnsent = link.cancel(id.serial, entry.position, notifying: notifying)
     if !isUnsent, !notifying, link === current { owed.add(id.serial) }
     if !isUnsent { table.rest(id.serial) }
@@ -178,7 +178,7 @@ extension Requests {
   package func state(of id: RequestID) -> RequestState? {
     guard let entry = table.entry(table.current(id)) else { return nil }
     guard let link = carrier(of: entry), let begin = entry.position.begin else { return .created }
-    return begin < link.bytesWritten ? .waiting : .sending
+    return begin < link.connection.outbox.written ? .waiting : .sending
   }
 }
 

@@ -24,7 +24,7 @@ extension Requests {
     _ link: Link, accepted: UInt64, code: ResponseCode, reason: String, acceptsNext: Bool
   ) {
     if current === link { current = nil }
-    let last = link.ordinal(ofAccepted: accepted)
+    let last = link.connection.ordinals.ordinal(ofAccepted: accepted)
     let unaccepted = table.carried(by: link.id).filter { _, entry in
       entry.position.begin == nil || entry.position.ordinal > last
     }
@@ -33,7 +33,7 @@ extension Requests {
     for isKeptBack in [true, false] {
       for (id, entry) in unaccepted where (entry.position.begin == nil) == isKeptBack {
         // Some may be written while others are withdrawn.
-        let written = link.bytesWritten
+        let written = link.connection.outbox.written
         let isUnsent = link.cancel(id.serial, entry.position, notifying: false)
         let hasLeft = isKeptBack ? !isUnsent : entry.delivery(written: written) == .sent
         // Whoever has sent items has run the handler, whatever it says.
@@ -47,7 +47,7 @@ extension Requests {
       }
     }
     taken.sort { $0.id < $1.id }
-    let cause = link.detail(of: .goneAway(code))
+    let cause = link.ending.detail(of: .goneAway(code))
     retryOrEnd(taken, of: link, resends: acceptsNext, repeats: false) { id, request, delivery in
       LongLinkError(
         code == .draining ? .rejected : code.deniesAccess ? .notAccepted : .protocolViolation,
@@ -62,7 +62,7 @@ extension Requests {
     links.removeAll { $0 === link }
     if links.isEmpty { table.endRests() }
     // A connection that closes in good order still writes its encoded frames.
-    let written = link.isClosed ? link.bytesWritten : .max
+    let written = link.connection.isClosed ? link.connection.outbox.written : .max
     let carried = table.carried(by: link.id).map { id, entry in
       (id: id, delivery: entry.delivery(written: written))
     }
@@ -72,7 +72,7 @@ extension Requests {
       id, request, delivery in
       .lost(
         reason, delivery: delivery, doing: operation(id, request), peer: link.peer,
-        detail: link.detail(of: reason), securityFailure: link.securityFailure,
+        detail: link.ending.detail(of: reason), securityFailure: link.securityFailure,
         retryAfter: link.retryAfter, ofShortLink: link.isShort)
     }
     disarmIfUnused()
@@ -104,7 +104,8 @@ extension Requests {
   package func heard(_ news: RequestNews, on link: Link) {
     switch news {
     // Nothing joins the fragments of a response that no request waits for.
-    case .collect(let serial) where !awaits(serial, on: link): link.abandonResponse(serial)
+    case .collect(let serial) where !awaits(serial, on: link):
+      link.note { $0.abandonResponse(serial) }
     case .collect(let serial): channel(serial, on: link)?.responseBegan()
     case .began(let serial, let begin, let ordinal):
       table.began(serial, on: link.id, at: begin, ordinal: ordinal)
@@ -112,7 +113,9 @@ extension Requests {
       table.finished(serial, on: link.id)
       if table.waitingCount > 0 { pump() }
     case .stray(let kind, let serial):
-      if awaits(serial, on: link) { link.rejectStray(kind, serial: serial) }
+      if awaits(serial, on: link) {
+        link.command { core, _ in core.rejectStray(kind, serial: serial) }
+      }
     }
   }
 }

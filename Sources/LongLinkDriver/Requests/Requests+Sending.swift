@@ -28,7 +28,8 @@ extension Requests {
     }
 
     init(tooLarge count: Int, for link: Link) {
-      self.init(.tooLarge, "\(count) bytes, of which the peer accepts \(link.maxBody)")
+      self.init(
+        .tooLarge, "\(count) bytes, of which the peer accepts \(link.connection.agreement.maxBody)")
     }
   }
 
@@ -39,7 +40,7 @@ extension Requests {
     if request.deadline <= now { throw Unsendable(.deadlineExceeded) }
     let terms = request.channel?.terms(on: link)
     if let terms { try check(terms, on: link) }
-    if !link.isNative { try check(request, id, inDialectOf: link) }
+    if !link.connection.isNative { try check(request, id, inDialectOf: link) }
     var metadata: MetadataBlock?
     let size: Int
     do throws(BodyError) {
@@ -49,10 +50,12 @@ extension Requests {
       throw Unsendable(error)
     }
     let length = metadata.map { 2 + $0.count + size } ?? size
-    if !link.accepts(bodyOf: length) {
+    if !link.connection.accepts(bodyOf: length) {
       // The peer can do without the remaining time, but not without the body.
       let least = request.extras?.metadata == nil ? size : length
-      guard link.accepts(bodyOf: least) else { throw Unsendable(tooLarge: least, for: link) }
+      guard link.connection.accepts(bodyOf: least) else {
+        throw Unsendable(tooLarge: least, for: link)
+      }
       metadata = nil
     }
     do throws(BodyError) {
@@ -77,11 +80,12 @@ extension Requests {
     guard !link.isShort || !terms.isTwoWay else {
       throw Unsendable(.unsupported, "a short link carries items in one direction only")
     }
-    guard link.features.contains(.streams) else {
+    guard link.connection.agreement.features.contains(.streams) else {
       throw Unsendable(
-        .unsupported, link.isNative ? "the peer has no streams" : "the dialect has no streams")
+        .unsupported,
+        link.connection.isNative ? "the peer has no streams" : "the dialect has no streams")
     }
-    guard terms.credit.map({ link.hasWindow(of: $0) }) ?? true else {
+    guard terms.credit.map({ link.connection.streams.hasRoom(for: $0) }) ?? true else {
       throw Unsendable(
         .overloaded, "the windows of all streams would exceed the connection's limit")
     }
@@ -91,12 +95,13 @@ extension Requests {
   private func check(
     _ request: borrowing PendingRequest, _ id: RequestID, inDialectOf link: Link
   ) throws(Unsendable) {
-    guard let dialect = link.dialect else { return }
+    guard let dialect = link.connection.framing.facts else { return }
     if let metadata = request.extras?.metadata, metadata.isMoreThanPriority {
       throw Unsendable(
         .unsupported, "\(dialect.name) has no place for an idempotency key, nor for metadata")
     }
-    if let objection = link.objection(toRequest: request.type, serial: id.serial) {
+    if let objection = link.connection.framing.objection(toRequest: request.type, serial: id.serial)
+    {
       throw Unsendable(.unsupported, objection)
     }
     do throws(BodyError) {
@@ -111,13 +116,13 @@ extension Requests {
     for request: borrowing PendingRequest, count: Int, _ terms: StreamTerms?, on link: Link,
     at now: LinkInstant
   ) throws(BodyError) -> MetadataBlock? {
-    guard link.features.contains(.metadata) else { return nil }
+    guard link.connection.agreement.features.contains(.metadata) else { return nil }
     // Rounded up, so that the peer does not give up first.
     let remaining = request.limit.map { UInt32(clamping: ($0 - now + 999_999) / 1_000_000) }
     if let extras = request.extras {
       if let observed = extras.observed,
         let block = try? encode(observed, remaining, terms),
-        link.accepts(bodyOf: 2 + block.count + count)
+        link.connection.accepts(bodyOf: 2 + block.count + count)
       {
         return block
       }

@@ -186,7 +186,7 @@ extension Requests {
   @inline(__always)
   private func hasRoom(_ link: Link) -> Bool {
     guard link.hasRoom else { return false }
-    let limit = link.maxInFlight
+    let limit = link.connection.agreement.maxInFlight
     let carried = table.carriedCount(by: link.id)
     return carried + owed.count < limit || makesRoom(link, carried: carried, of: limit)
   }

@@ -37,15 +37,15 @@ extension Responder {
     _ body: Body, _ request: InboundRequest, on link: Link
   ) throws(BodyError) {
     let size = try body.encodedByteCount
-    guard link.accepts(bodyOf: size) else { return refuse(size, request, on: link) }
-    if !link.isNative { try link.validate(body) }
+    guard link.connection.accepts(bodyOf: size) else { return refuse(size, request, on: link) }
+    if !link.connection.isNative { try link.connection.validate(body) }
     let isSent = try link.respond(request.id, count: size, body)
     record?.respond(.ok, size, isSent: isSent, on: link)
   }
 
   /// Fails a request whose response is larger than the peer accepts.
   private func refuse(_ size: Int, _ request: InboundRequest, on link: Link) {
-    let limit = link.maxBody
+    let limit = link.connection.agreement.maxBody
     link.log(
       .error, "A response is larger than the peer accepts",
       metadata(request.type, request.serial, ["bytes": "\(size)"]))
@@ -134,19 +134,19 @@ extension Responder {
     isInterrupting: Bool = false, dialectCode: UInt32? = nil, retryAfter: Duration? = nil
   ) {
     var metadata: MetadataBlock?
-    if isInterrupting || retryAfter != nil, link.features.contains(.metadata) {
+    if isInterrupting || retryAfter != nil, link.connection.agreement.features.contains(.metadata) {
       metadata = try? Metadata(
         retryAfter: retryAfter?.wireMilliseconds ?? 0, interrupted: isInterrupting
       ).encodedBlock()
     }
-    var room = link.maxBody
+    var room = link.connection.agreement.maxBody
     if let block = metadata {
       room -= 2 + block.count
-      if room < 0 { (metadata, room) = (nil, link.maxBody) }
+      if room < 0 { (metadata, room) = (nil, link.connection.agreement.maxBody) }
     }
     var body = body.count > room ? Array(body.prefix(room)) : body
     // Checked after it was cut, because a cut body may end with part of a delimiter.
-    if (try? link.validate(body)) == nil { body = [] }
+    if (try? link.connection.validate(body)) == nil { body = [] }
     let isSent = link.respond(
       id, code: code, isRefused: isRefused, isInterrupting: isInterrupting, ownCode: dialectCode,
       metadata: metadata, body)
@@ -157,7 +157,7 @@ extension Responder {
 
   /// The framework's text for the peer; empty in a dialect, which has no field for it.
   func text(_ text: String, on link: Link) -> [UInt8] {
-    link.isNative ? Array(text.utf8) : []
+    link.connection.isNative ? Array(text.utf8) : []
   }
 
   func refuse(
@@ -165,7 +165,7 @@ extension Responder {
     retryAfter: Duration? = nil
   ) {
     send(
-      link.id(of: arrival), on: link, code, text(detail, on: link), isRefused: true,
+      link.connection.id(of: arrival), on: link, code, text(detail, on: link), isRefused: true,
       retryAfter: retryAfter)
   }
 }

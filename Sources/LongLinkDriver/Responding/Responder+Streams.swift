@@ -6,11 +6,11 @@ extension Responder: StreamSide {
   /// An item, or the end of the items, of a request has arrived.
   @inline(__always)
   package func received(item: Arrival, on link: Link) {
-    link.handler(of: item.serial)?.channel?.received(item, on: link)
+    link.connection.inbound.handler(of: item.serial)?.channel?.received(item, on: link)
   }
 
   package func heard(_ news: StreamNews, of serial: UInt32, on link: Link) {
-    guard let work = link.handler(of: serial) else { return }
+    guard let work = link.connection.inbound.handler(of: serial) else { return }
     switch news {
     case .itemSent: work.channel?.itemSent()
     case .stuck: work.channel?.peerIsStuck()
@@ -29,7 +29,7 @@ extension Responder {
   }
 
   private func problem(of arrival: Arrival, on link: Link, _ wanted: StreamShape) -> String? {
-    let shape = link.streamShape(of: arrival.serial)
+    let shape = link.connection.streams.shape(of: arrival.serial)
     guard shape == wanted else {
       return """
         message type \(arrival.tag) carries \(wanted.text); the request asks for \(shape.text)
@@ -44,7 +44,7 @@ extension Responder {
   func start(_ route: StreamRoute, _ request: InboundRequest, on link: Link) {
     let channel = ItemChannel(
       request.type, route.shape, itemTimeout: route.itemTimeout, serial: request.serial, on: link)
-    let bound = BoundChannel(channel, decoded: link.decoded)
+    let bound = BoundChannel(channel, decoded: link.memory.decoded)
     let handler = route.handler
     start(
       { request in try await handler(request, bound) }, route.placement, request, channel, on: link)

@@ -74,7 +74,7 @@ package final class Responder {
       refuse(arrival, on: link, .malformed, problem)
       return
     }
-    guard link.hasMemory else {
+    guard link.memory.hasRoom || link.memory.hasReserve(for: link.connection.inbound) else {
       link.count { $0.refusedForMemory += 1 }
       refuse(
         arrival, on: link, .overloaded, "the server's memoryLimit is reached",
@@ -84,17 +84,19 @@ package final class Responder {
     let request = InboundRequest(
       type: type,
       body: link.takeBody(of: arrival),
-      id: link.id(of: arrival), peer: peer,
+      id: link.connection.id(of: arrival), peer: peer,
       deadline: remaining.map { loop.now + Int64($0) * 1_000_000 },
       metadata: link.notableMetadata)
     link.count { $0.handled += 1 }
-    if request.priority > 0 { link.setPriority(request.priority, of: request.serial) }
+    if request.priority > 0 {
+      link.note { $0.inbound.setPriority(request.priority, of: request.serial) }
+    }
     begin(routes[slot], request, on: link)
   }
 
   /// Begins the record of a request that has arrived.
   private func begin(_ arrival: Arrival, on link: Link, _ observers: Observers) {
-    let isStream = link.hasStreams && !link.streamShape(of: arrival.serial).isEmpty
+    let isStream = link.hasStreams && !link.connection.streams.shape(of: arrival.serial).isEmpty
     record = ExchangeRecord(
       arrival.type, arrival.serial, arrival.payload.count, isStream: isStream, link.metadata,
       on: link, observers)
@@ -159,9 +161,9 @@ package final class Responder {
   ) {
     let work = RunningHandler(handler, request, channel, record, for: self, on: link)
     // Kept first, because an executor may run the task to its end at once.
-    guard let byteCount = link.setHandler(work, of: request.id) else {
+    guard let byteCount = link.note({ $0.inbound.setPayload(work, of: request.id) }) else {
       channel?.close("the exchange has ended")
-      record?.end(.lost(link.endReason ?? .closedHere), .refused)
+      record?.end(.lost(link.connection.phase.endReason ?? .closedHere), .refused)
       return link.handlerReturned(from: request.id)
     }
     record?.handedOver(request.serial, request.body.count, on: link)
@@ -248,7 +250,9 @@ package final class Responder {
 extension Responder {
   /// Handles the peer's cancel: cancels the handler's task.
   package func cancel(_ request: InboundID, on link: Link) {
-    guard let work = link.handler(ofOutlived: request), !work.hasEnded else { return }
+    guard let work = link.connection.inbound.handler(ofOutlived: request), !work.hasEnded else {
+      return
+    }
     link.count { $0.handlersCancelled += 1 }
     end(work, .cancelled)
   }
@@ -257,7 +261,7 @@ extension Responder {
   /// on, which it does not where this side ends the link.
   package func abandon(_ link: Link, _ reason: CloseReason) {
     let isOwnEnd = reason == .closedHere || reason == .memoryLimit
-    for work in link.outlivedHandlers where !work.hasEnded {
+    for work in link.connection.inbound.outlivedHandlers where !work.hasEnded {
       if !isOwnEnd, work.result == nil, orphans.takes(work.byteCount, orphanPolicy) {
         work.orphaned(for: orphanPolicy.time)
       } else {
@@ -279,7 +283,7 @@ extension Responder {
     orphans.left(work.byteCount)
     work.isOrphan = false
     if cancelling { work.link.count { $0.handlersAbandoned += 1 } }
-    end(work, cancelling: cancelling, .lost(work.link.endReason ?? .closedHere))
+    end(work, cancelling: cancelling, .lost(work.link.connection.phase.endReason ?? .closedHere))
   }
 
   /// Responds in the handler's place, and cancels its task. The response waits for no room, because

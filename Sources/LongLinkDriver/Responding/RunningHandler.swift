@@ -47,8 +47,8 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
     loop = responder.loop
   }
 
-  /// What `Link.setHandler` has kept.
-  static func kept(_ payload: AnyObject) -> RunningHandler {
+  /// What the connection has kept of a request.
+  fileprivate static func kept(_ payload: AnyObject) -> RunningHandler {
     // Nothing else is kept as a payload.
     unsafe unsafeDowncast(payload, to: RunningHandler.self)
   }
@@ -108,4 +108,19 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
       loop.execute { self.responder.returned(self, result) }
     }
   }
+}
+
+extension InboundTable {
+  /// What runs the handler of a request that has not ended; nil for a synchronous handler.
+  func handler(of serial: UInt32) -> RunningHandler? {
+    payload(of: serial).map(RunningHandler.kept)
+  }
+
+  /// The same for a request that has ended.
+  func handler(ofOutlived id: InboundID) -> RunningHandler? {
+    payload(ofOutlived: id).map(RunningHandler.kept)
+  }
+
+  /// What runs the handlers of all requests that have ended, in the order of their arrival.
+  var outlivedHandlers: [RunningHandler] { outlivedPayloads.map(RunningHandler.kept) }
 }

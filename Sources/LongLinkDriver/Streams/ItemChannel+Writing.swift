@@ -44,10 +44,10 @@ extension ItemChannel {
   private func send(_ item: borrowing RequestBody, on port: StreamPort) -> Write {
     do throws(BodyError) {
       let count = try item.encodedByteCount
-      guard port.link.accepts(bodyOf: count) else {
+      let most = port.link.connection.agreement.maxBody
+      guard count <= most else {
         return .failed(
-          error(
-            .tooLarge, "an item of \(count) bytes; the peer accepts at most \(port.link.maxBody)"))
+          error(.tooLarge, "an item of \(count) bytes; the peer accepts at most \(most)"))
       }
       let placement = try port.send(count: count, sharing: { item.bytes }) {
         (span) throws(BodyError) in

@@ -109,7 +109,8 @@ package final class ItemChannel {
   /// What the request asks for, as the core needs it.
   func terms(on link: Link) -> StreamTerms {
     StreamTerms(
-      credit: shape.contains(.responseItems) ? window ?? link.firstWindow : nil,
+      credit: shape.contains(.responseItems)
+        ? window ?? link.connection.settings.windows.first : nil,
       largestWindow: window, sendsItems: shape.contains(.requestItems))
   }
 }

@@ -34,18 +34,18 @@ struct StreamPort {
   }
 
   /// Whether items count that the application has not taken, although the request has ended.
-  var holdsUnread: Bool { link.ask { $0.streams.holdsUnread(serial) } }
+  var holdsUnread: Bool { link.connection.streams.holdsUnread(serial) }
 
   /// Reports that the application has taken some of them, with what they cost; `.max` if it will
   /// take no more.
-  func tookUnread(_ cost: Int) { link.ask { $0.tookUnread(serial, cost: cost) } }
+  func tookUnread(_ cost: Int) { link.note { $0.tookUnread(serial, cost: cost) } }
 
   /// Moves the item that is being delivered into an inbox.
   func move(_ item: Arrival, to inbox: inout ItemInbox) {
     if item.payload.count >= ItemInbox.leastAlone {
       inbox.append(joined: link.takeBody(of: item), cost: item.cost)
     } else {
-      link.ask { core in core.withBody(item.payload) { inbox.append($0, cost: item.cost) } }
+      link.connection.withBody(item.payload) { inbox.append($0, cost: item.cost) }
     }
   }
 }

@@ -11,7 +11,8 @@ extension ServerConnection {
   var authenticationRequest: AuthenticationRequest {
     AuthenticationRequest(
       credential: link.takeCredential(), address: link.peer, security: link.security,
-      isShortLink: link.isShort, isSecuredByProxy: isSecuredByProxy, clientName: link.peerName)
+      isShortLink: link.isShort, isSecuredByProxy: isSecuredByProxy,
+      clientName: link.connection.agreement.name)
   }
 
   /// Continues with a client that `authenticate` has accepted.
@@ -33,7 +34,7 @@ extension ServerConnection {
   func turnAway(_ code: ResponseCode, _ reason: String) {
     guard link.isAlive else { return }
     var details: Logger.Metadata = ["code": "\(code)", "detail": "\(PeerText(reason))"]
-    let name = link.peerName
+    let name = link.connection.agreement.name
     if !name.isEmpty { details["name"] = "\(PeerText(name))" }
     link.log(.info, "Did not accept a client", details)
     link.turnAway(code, reason)

@@ -51,7 +51,7 @@ final class ServerConnection {
       group: admission.group,
       readLimits: lane.configuration.readLimits, observers: observers)
     peer = Peer(
-      id: id, address: link.peer, on: lane.loop, decoded: link.decoded, observers: observers)
+      id: id, address: link.peer, on: lane.loop, decoded: link.memory.decoded, observers: observers)
     responder = Responder(
       routes: lane.routes, peer: peer, handlers: lane.handlers, observers: observers,
       on: lane.loop)
@@ -135,7 +135,9 @@ final class ServerConnection {
 
   private func finishIfDrained() {
     // A short link ends by itself after its response.
-    guard closesWhenUnused, !link.isShort, link.hasWrittenAll, pushesWaiting == 0 else { return }
+    guard closesWhenUnused, !link.isShort, link.connection.outbox.isEmpty, pushesWaiting == 0 else {
+      return
+    }
     link.shutDownIfUnused(by: requestsIfAny)
   }
 }
@@ -180,7 +182,7 @@ extension ServerConnection: LinkOwner {
     case .established:
       // The frame that opened the connection may also have broken a rule.
       guard link.isOpen else { return }
-      if !link.identifies { peer.identified(as: nil, security: link.security) }
+      if !link.connection.settings.identifies { peer.identified(as: nil, security: link.security) }
       requestsIfAny?.opened(link)
       lane.opened(self)
     case .peerLeaving(let goaway):
@@ -249,7 +251,7 @@ extension ServerConnection: LinkOwner {
       .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
     }
     requestsIfAny?.stop()
-    link.logEnd(reason)
+    reason.log(endOf: link)
     peer.detach()
     // A handler's task may retain the responder longer than the server retains this connection.
     responder.onIdle = nil
@@ -276,7 +278,7 @@ extension ServerConnection: PeerOwner {
         LongLinkError(.unsupported, doing: operation, detail: objection, peer: link.peer)
       }
     }
-    return link.peerGoAway.map { goaway in
+    return link.connection.peerGoAway.map { goaway in
       { [self] operation in goneAway(operation, goaway) }
     }
   }

@@ -92,10 +92,10 @@ final class ServerLane {
   private var heaviest: [ServerConnection] {
     var stalled: [SocketAddress.Group: Int] = [:]
     let weights = connections.values.map { connection in
-      let (amount, isStalled) = connection.link.memoryWeight
-      let group = isStalled ? connection.admission.group : nil
-      if let group { stalled[group, default: 0] += amount }
-      return (connection: connection, amount: amount, group: group)
+      let weight = connection.link.memoryWeight
+      let group = weight.isStalled ? connection.admission.group : nil
+      if let group { stalled[group, default: 0] += weight.amount }
+      return (connection: connection, amount: weight.amount, group: group)
     }
     return weights.filter { $0.amount > 0 }
       .map { (rank: $0.group.flatMap { stalled[$0] } ?? $0.amount, $0.amount, $0.connection) }
@@ -234,7 +234,7 @@ final class ServerLane {
     }
     // A short link is one exchange: nobody can do anything with its peer.
     guard !link.isShort else { return }
-    link.log(.debug, "Connection opened", ["name": "\(PeerText(link.peerName))"])
+    link.log(.debug, "Connection opened", ["name": "\(PeerText(link.connection.agreement.name))"])
     connection.wasOpened = true
     hooks.connect?(connection.peer)
   }
@@ -278,9 +278,9 @@ final class ServerLane {
       let link = connection.link
       counters.connections += link.counters
       counters.requests += connection.requestCounters
-      counters.requestsRunning += link.requestsRunning
+      counters.requestsRunning += link.connection.inbound.count
       counters.pushesWaiting += connection.pushesWaiting
-      counters.bytesUnwritten += link.bytesUnwritten
+      counters.bytesUnwritten += link.connection.outbox.totalBytes
     }
   }
 

@@ -23,7 +23,7 @@ final class Station: LinkOwner {
   var inputCapacity: Int { link.core.inbox.input.capacity }
   var inputCount: Int { link.core.inbox.input.count }
   var outputCapacity: Int { link.core.outbox.bytes.capacity }
-  var outputIsEmpty: Bool { link.hasWrittenAll }
+  var outputIsEmpty: Bool { link.connection.outbox.isEmpty }
 
   convenience init() {
     let driver = StillDriver()
@@ -85,7 +85,7 @@ final class Station: LinkOwner {
     if message.kind == .request, let responder {
       responder.handle(message, on: link)
     } else if message.kind == .request, answers {
-      link.respond(link.id(of: message), code: .ok, answer)
+      link.respond(link.connection.id(of: message), code: .ok, answer)
     }
   }
   func link(_ link: Link, reports news: LifeNews) {
