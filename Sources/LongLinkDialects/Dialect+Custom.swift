@@ -6,48 +6,48 @@ extension Dialect {
   /// The description; nil for the native protocol.
   public var description: FrameDialect? { (source as? CustomDialect)?.description }
 
-  /// Makes a dialect from a description. `session` is the session prefix of this side on every
-  /// connection, and must be as wide as the field. A server without one writes zeros.
-  public static func custom(_ description: FrameDialect, session: [UInt8] = []) -> Dialect {
-    Dialect(CustomDialect(description, .fixed(session)))
+  /// Makes a dialect from a description. `token` is what this side writes into the field of
+  /// that name on every connection, as wide as the field. A server without one writes zeros.
+  public static func custom(_ description: FrameDialect, token: [UInt8] = []) -> Dialect {
+    Dialect(CustomDialect(description, .fixed(token)))
   }
 
-  /// Makes a dialect from a description, with a different session prefix for each connection.
+  /// Makes a dialect from a description, with a different token for each connection.
   ///
   /// The closure is called on the loop for each connection, and must not block. If it returns a
-  /// prefix that is not as wide as the field, the connection fails.
+  /// token that is not as wide as the field, the connection fails.
   public static func custom(
-    _ description: FrameDialect, session: @escaping @Sendable () -> [UInt8]
+    _ description: FrameDialect, token: @escaping @Sendable () -> [UInt8]
   ) -> Dialect {
-    Dialect(CustomDialect(description, .perConnection(session)))
+    Dialect(CustomDialect(description, .perConnection(token)))
   }
 }
 
-/// A description and its session prefix.
+/// A description and its token.
 private final class CustomDialect: DialectSource {
-  /// The source of the session prefix.
-  enum Session: Sendable {
+  /// The source of the token.
+  enum Token: Sendable {
     case fixed([UInt8])
     case perConnection(@Sendable () -> [UInt8])
   }
 
   let description: FrameDialect
-  private let session: Session
+  private let token: Token
 
-  init(_ description: FrameDialect, _ session: Session) {
+  init(_ description: FrameDialect, _ token: Token) {
     self.description = description
-    self.session = session
+    self.token = token
   }
 
   func facts(_ role: Role) -> DialectFacts { description.facts(role) }
 
   func validate(_ role: Role) throws(FrameLayoutError) {
-    guard case .fixed(let bytes) = session else { return }
-    _ = try DialectCodec(description, role: role, session: bytes)
+    guard case .fixed(let bytes) = token else { return }
+    _ = try DialectCodec(description, role: role, token: bytes)
   }
 
   var isPerConnection: Bool {
-    if case .perConnection = session { true } else { false }
+    if case .perConnection = token { true } else { false }
   }
 
   func sharedFraming(_ role: Role, maxBody: Int) throws(FrameLayoutError) -> any DialectFraming {
@@ -56,16 +56,16 @@ private final class CustomDialect: DialectSource {
   }
 
   func framing(_ role: Role, maxBody: Int) throws(FrameLayoutError) -> any DialectFraming {
-    switch session {
+    switch token {
     case .fixed(let bytes): try framing(role, maxBody, bytes)
     case .perConnection(let make): try framing(role, maxBody, make())
     }
   }
 
   private func framing(
-    _ role: Role, _ maxBody: Int, _ session: [UInt8]
+    _ role: Role, _ maxBody: Int, _ token: [UInt8]
   ) throws(FrameLayoutError) -> any DialectFraming {
-    try DialectCodec(description, role: role, session: session, maximumIncoming: maxBody)
+    try DialectCodec(description, role: role, token: token, maximumIncoming: maxBody)
   }
 }
 

@@ -131,8 +131,8 @@ extension DialectCodec {
         unsafe place.storeBytes(of: filler.value, toByteOffset: index, as: UInt8.self)
       }
     }
-    if let slot = outgoing.session {
-      for (index, byte) in session.enumerated() {
+    if let slot = outgoing.token {
+      for (index, byte) in token.enumerated() {
         unsafe start.storeBytes(of: byte, toByteOffset: slot.offset + index, as: UInt8.self)
       }
     }

@@ -7,8 +7,8 @@ package final class DialectCodec: DialectFraming {
   package let facts: DialectFacts
   package let dialect: FrameDialect
   package let role: Role
-  /// The session prefix that this side writes; empty for zeros.
-  package let session: [UInt8]
+  /// The token that this side writes; empty for zeros.
+  package let token: [UInt8]
   /// The largest body that is accepted, in bytes: at most the dialect's limit.
   package let maximumIncoming: Int
   let incoming: FramePlan
@@ -16,23 +16,23 @@ package final class DialectCodec: DialectFraming {
   private let incomingRules: DialectRules
   private let outgoingRules: DialectRules
 
-  /// Makes a codec. Throws if the session prefix is not as wide as its field; a server can omit it.
+  /// Makes a codec. Throws if the token is not as wide as its field; a server can omit it.
   package init(
-    _ dialect: FrameDialect, role: Role, session: [UInt8] = [], maximumIncoming: Int = .max
+    _ dialect: FrameDialect, role: Role, token: [UInt8] = [], maximumIncoming: Int = .max
   ) throws(FrameLayoutError) {
     self.dialect = dialect
     self.role = role
-    self.session = session
+    self.token = token
     self.maximumIncoming = min(maximumIncoming, dialect.maximumBody)
     incoming = FramePlan(dialect.layout, from: role.peer)
     outgoing = FramePlan(dialect.layout, from: role)
     incomingRules = DialectRules(dialect, from: role.peer)
     outgoingRules = DialectRules(dialect, from: role)
     facts = dialect.facts(role)
-    let width = outgoing.session?.width ?? 0
-    guard session.count == width || session.isEmpty && role == .server else {
+    let width = outgoing.token?.width ?? 0
+    guard token.count == width || token.isEmpty && role == .server else {
       throw FrameLayoutError(
-        "session", "the session prefix has \(session.count) bytes instead of \(width)")
+        "token", "the token has \(token.count) bytes instead of \(width)")
     }
   }
 
@@ -44,7 +44,7 @@ package final class DialectCodec: DialectFraming {
   private init(mirroring codec: DialectCodec) {
     dialect = codec.dialect
     role = codec.role.peer
-    session = []
+    token = []
     maximumIncoming = dialect.maximumBody
     incoming = codec.outgoing
     outgoing = codec.incoming
@@ -53,9 +53,9 @@ package final class DialectCodec: DialectFraming {
     facts = dialect.facts(role)
   }
 
-  /// The position of the other side's session prefix in its frames; nil if it has none.
+  /// The position of the other side's token in its frames; nil if it has none.
   package var peer: Range<Int>? {
-    incoming.session.map { $0.offset..<$0.offset + $0.width }
+    incoming.token.map { $0.offset..<$0.offset + $0.width }
   }
 
   /// The position of the last checksum byte in a frame that this side has written; nil if frames

@@ -55,8 +55,8 @@ extension FrameLayout {
       case checksum(Checksum, over: Coverage)
       /// A constant, such as a magic number.
       case constant(UInt64)
-      /// A session prefix: bytes that are constant in a connection and differ between connections.
-      case session
+      /// A token: bytes that are constant in a connection, and usually differ between connections.
+      case token
       /// The version of the protocol; another one is a violation.
       case version(UInt64)
       /// Bytes without a meaning: this value is written, and receivers ignore them.
@@ -67,7 +67,7 @@ extension FrameLayout {
 
     /// The name, unique in its shape unless the field is filler.
     public let name: String
-    /// Bytes: 1, 2, 4 or 8 for an integer, 4 or 8 for a checksum, 1 to 255 for session and filler.
+    /// Bytes: 1, 2, 4 or 8 for an integer, 4 or 8 for a checksum, 1 to 255 for token and filler.
     public let width: Int
     /// The order of the field's bytes; nil for the layout's order.
     public let byteOrder: ByteOrder?
@@ -108,8 +108,8 @@ extension FrameLayout.Field {
   public static func constant(_ width: Int, _ value: UInt64) -> Self {
     Self(.constant(value), width: width)
   }
-  /// Makes a session prefix of `width` bytes.
-  public static func session(_ width: Int) -> Self { Self(.session, width: width) }
+  /// Makes a token of `width` bytes.
+  public static func token(_ width: Int) -> Self { Self(.token, width: width) }
   /// Makes a version field of `width` bytes.
   public static func version(_ width: Int, _ value: UInt64) -> Self {
     Self(.version(value), width: width)
@@ -142,7 +142,7 @@ extension FrameLayout.Field.Meaning {
     case .length: "length"
     case .checksum: "checksum"
     case .constant: "constant"
-    case .session: "session"
+    case .token: "token"
     case .version: "version"
     case .filler: "filler"
     case .repeatedType: "repeatedType"
@@ -150,7 +150,7 @@ extension FrameLayout.Field.Meaning {
   }
 
   static let words = [
-    "type", "serial", "code", "length", "checksum", "constant", "session", "version", "filler",
+    "type", "serial", "code", "length", "checksum", "constant", "token", "version", "filler",
     "repeatedType",
   ]
 
@@ -158,14 +158,14 @@ extension FrameLayout.Field.Meaning {
   var isUnique: Bool {
     switch self {
     case .constant, .filler: false
-    case .type, .serial, .code, .length, .checksum, .session, .version, .repeatedType: true
+    case .type, .serial, .code, .length, .checksum, .token, .version, .repeatedType: true
     }
   }
 
   /// Whether the receiver needs the field before the body.
   var belongsInHeader: Bool {
     switch self {
-    case .type, .serial, .code, .length, .session: true
+    case .type, .serial, .code, .length, .token: true
     case .checksum, .constant, .version, .filler, .repeatedType: false
     }
   }
@@ -173,7 +173,7 @@ extension FrameLayout.Field.Meaning {
   /// Whether a field of this meaning can have this width.
   func allows(width: Int) -> Bool {
     switch self {
-    case .session, .filler: (1...255).contains(width)
+    case .token, .filler: (1...255).contains(width)
     case .checksum: width == 4 || width == 8
     case .type, .serial, .code, .length, .constant, .version, .repeatedType:
       [1, 2, 4, 8].contains(width)

@@ -105,7 +105,7 @@ extension FrameLayout.Field: Codable {
     case "type": meaning = .type
     case "serial": meaning = .serial
     case "code": meaning = .code
-    case "session": meaning = .session
+    case "token": meaning = .token
     case "repeatedType": meaning = .repeatedType
     case "length":
       keys.insert("of")
@@ -143,7 +143,7 @@ extension FrameLayout.Field: Codable {
     if name != meaning.word { try values.encode(name, forKey: CodingName("name")) }
     try values.encodeIfPresent(byteOrder?.rawValue, forKey: CodingName("byteOrder"))
     switch meaning {
-    case .type, .serial, .code, .session, .repeatedType: break
+    case .type, .serial, .code, .token, .repeatedType: break
     case .length(let scope): try values.encode(scope.rawValue, forKey: CodingName("of"))
     case .checksum(let algorithm, let coverage):
       try values.encode(algorithm.rawValue, forKey: CodingName("algorithm"))

@@ -54,7 +54,7 @@ extension FrameLayout {
     guard field.meaning.allows(width: field.width) else {
       let allowed =
         switch field.meaning {
-        case .session, .filler: "1 to 255"
+        case .token, .filler: "1 to 255"
         case .checksum: "4 or 8"
         default: "1, 2, 4 or 8"
         }
@@ -68,7 +68,7 @@ extension FrameLayout {
       guard field.width == 8 || value >> UInt64(8 * field.width) == 0 else {
         throw FrameLayoutError("", "\(value) does not fit into \(field.width) bytes")
       }
-    case .type, .serial, .code, .length, .checksum, .session, .filler, .repeatedType:
+    case .type, .serial, .code, .length, .checksum, .token, .filler, .repeatedType:
       break
     }
     guard FrameLayout.isName(field.name), field.name != "body" else {

@@ -45,7 +45,7 @@ package struct FramePlan: Equatable, Sendable {
   private(set) var length: Slot?
   /// The number of bytes besides the body that a length counts.
   package private(set) var lengthBias = 0
-  private(set) var session: Slot?
+  private(set) var token: Slot?
   private(set) var repeatedType: Slot?
   private(set) var literals: [Literal] = []
   private(set) var fillers: [Filler] = []
@@ -82,7 +82,7 @@ package struct FramePlan: Equatable, Sendable {
     case .type: type = slot
     case .serial: serial = slot
     case .code: code = slot
-    case .session: session = slot
+    case .token: token = slot
     case .repeatedType: repeatedType = slot
     case .constant(let value), .version(let value):
       literals.append(Literal(slot: slot, value: value))

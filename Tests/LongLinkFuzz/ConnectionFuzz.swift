@@ -29,9 +29,9 @@ enum ConnectionFuzz {
     }
     if inDialect {
       guard let dialect = input.dialect(isDelimited: flags & 64 != 0) else { return }
-      let prefix = dialect.layout.shape(from: role).header.first { $0.meaning == .session }
+      let field = dialect.layout.shape(from: role).header.first { $0.meaning == .token }
       settings.dialect = try DialectCodec(
-        dialect, role: role, session: [UInt8](repeating: 7, count: prefix?.width ?? 0))
+        dialect, role: role, token: [UInt8](repeating: 7, count: field?.width ?? 0))
       settings.maxBody = dialect.maximumBody
       settings.heartbeatInterval = 30_000_000_000
     }

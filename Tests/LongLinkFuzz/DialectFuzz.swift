@@ -22,9 +22,9 @@ enum DialectFuzz {
     guard let dialect = input.dialect(isDelimited: isDelimited) else { return }
     let cuts = input.take(4).map { Int($0 % 32) + 1 }
     let stream = input.rest()
-    let session = dialect.layout.shape(from: role).header.first { $0.meaning == .session }
-    let prefix = [UInt8](repeating: 7, count: session?.width ?? 0)
-    let codec = try DialectCodec(dialect, role: role, session: prefix)
+    let field = dialect.layout.shape(from: role).header.first { $0.meaning == .token }
+    let token = [UInt8](repeating: 7, count: field?.width ?? 0)
+    let codec = try DialectCodec(dialect, role: role, token: token)
     let whole = try outcome(codec, stream, [max(1, stream.count)])
     let cut = try outcome(codec, stream, cuts.isEmpty ? [1] : cuts)
     // Where a packet is lost, what was at hand decides where the next one is found.
@@ -169,7 +169,7 @@ extension FuzzInput {
       header.append(.length(pick(1, 2, 4, 8), of: pick(.body, .rest, .frame)))
     }
     if flags & 2 != 0 { header.append(.filler(1 + below(5), 0xEE)) }
-    if flags & 4 != 0 { header.append(.session(1 + below(20))) }
+    if flags & 4 != 0 { header.append(.token(1 + below(20))) }
     if flags & 8 != 0 { header.append(.constant(2, 0xABCD)) }
     header.swapAt(0, below(header.count))
     header.swapAt(header.count - 1, below(header.count))

@@ -148,9 +148,9 @@ package enum FuzzCorpus {
       guard !input.isEmpty, let dialect = input.dialect(isDelimited: isDelimited),
         input.left == 0
       else { continue }
-      let sender = dialect.layout.shape(from: role.peer).header.first { $0.meaning == .session }
-      let prefix = [UInt8](repeating: 7, count: sender?.width ?? 0)
-      guard let writer = try? DialectCodec(dialect, role: role.peer, session: prefix) else {
+      let field = dialect.layout.shape(from: role.peer).header.first { $0.meaning == .token }
+      let token = [UInt8](repeating: 7, count: field?.width ?? 0)
+      guard let writer = try? DialectCodec(dialect, role: role.peer, token: token) else {
         return nil
       }
       return Array(choices[..<length]) + [3, 30, 1, 9] + frames(of: writer)

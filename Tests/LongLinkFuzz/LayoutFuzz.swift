@@ -18,9 +18,9 @@ enum LayoutFuzz {
     try expect(again == dialect, "a dialect has changed on its way through JSON")
     for role in [Role.client, .server] {
       let plan = FramePlan(dialect.layout, from: role)
-      let session = dialect.layout.shape(from: role).header.first { $0.meaning == .session }
-      let prefix = [UInt8](repeating: 1, count: session?.width ?? 0)
-      _ = try DialectCodec(dialect, role: role, session: prefix)
+      let field = dialect.layout.shape(from: role).header.first { $0.meaning == .token }
+      let token = [UInt8](repeating: 1, count: field?.width ?? 0)
+      _ = try DialectCodec(dialect, role: role, token: token)
       try expect(plan.lengthBias >= 0, "a length counts less than nothing")
     }
   }

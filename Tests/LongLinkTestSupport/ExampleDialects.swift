@@ -4,17 +4,17 @@ package import LongLinkCore
 package import LongLinkDialects
 
 extension FrameDialect {
-  /// Makes a real-world dialect: a session prefix, Adler-32 over the body, and the type again.
+  /// Makes a real-world dialect: a token, Adler-32 over the body, and the type again.
   ///
   /// The server pings and the client echoes; a cancel identifies requests by their type. The prefix
   /// is 1 to 255 bytes wide; any other width throws.
-  package static func guarded(sessionWidth: Int = 36) throws(FrameLayoutError) -> FrameDialect {
+  package static func guarded(tokenWidth: Int = 36) throws(FrameLayoutError) -> FrameDialect {
     let trailer: [FrameLayout.Field] = [
       .checksum(8, .adler32, over: .body), .repeatedType(4),
     ]
     let layout = try FrameLayout(
       request: FrameLayout.Shape(
-        header: [.session(sessionWidth), .type(4), .serial(4), .length(4)], trailer: trailer),
+        header: [.token(tokenWidth), .type(4), .serial(4), .length(4)], trailer: trailer),
       response: FrameLayout.Shape(
         header: [.type(4), .serial(4), .code(4), .length(4)], trailer: trailer))
     return try FrameDialect(

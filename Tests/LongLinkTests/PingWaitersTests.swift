@@ -89,7 +89,7 @@ import Testing
 
   @Test func `a ping that the dialect does not answer is refused`() throws {
     var settings = ConnectionSettings(role: .client)
-    settings.dialect = try DialectCodec(.lines(), role: .client, session: [])
+    settings.dialect = try DialectCodec(.lines(), role: .client, token: [])
     let link = Link(
       id: 1, transport: PipeTransport.pair().0, isConnected: true, settings: settings,
       on: EventLoop(driver: StillDriver(), name: "dialect"),

@@ -44,7 +44,7 @@ class Dialect:
         def raw(field, at):
             width, kind = field["width"], field["field"]
             order = field.get("byteOrder", self.layout.get("byteOrder", "big"))
-            if kind == "session":
+            if kind == "token":
                 return bytes(0x41 + index % 26 for index in range(width))
             if kind == "filler":
                 return bytes([number(field.get("value", 0))]) * width

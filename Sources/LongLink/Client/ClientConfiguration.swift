@@ -238,7 +238,7 @@ public struct ClientConfiguration: Sendable {
       longestHint: reconnect.longestHint)
   }
 
-  /// Makes the settings of a connection. Throws if a dialect's session prefix does not fit.
+  /// Makes the settings of a connection. Throws if a dialect's token does not fit.
   func connectionSettings() throws(FrameLayoutError) -> ConnectionSettings {
     var settings = settings(
       of: .client, dialect: try dialect.source?.framing(.client, maxBody: maxBody))

@@ -118,7 +118,7 @@ extension Connector {
     do throws(FrameLayoutError) {
       settings = try configuration.connectionSettings()
     } catch {
-      throw ConnectFailure("sessionPrefixFailed", detail: error.reason, address: address)
+      throw ConnectFailure("dialectTokenFailed", detail: error.reason, address: address)
     }
     settings.pace = core.pathHeartbeat?.pace
     settings.credential = credential ?? []

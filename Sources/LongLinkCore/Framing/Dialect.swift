@@ -23,10 +23,10 @@ package protocol DialectSource: AnyObject, Sendable {
   func facts(_ role: Role) -> DialectFacts
   /// Throws if the dialect is certain not to work.
   func validate(_ role: Role) throws(FrameLayoutError)
-  /// Whether each connection has its own prefix in its frames.
+  /// Whether each connection has its own token in its frames.
   var isPerConnection: Bool { get }
-  /// Returns the framing that connections without their own prefix share.
+  /// Returns the framing that connections without their own token share.
   func sharedFraming(_ role: Role, maxBody: Int) throws(FrameLayoutError) -> any DialectFraming
-  /// Returns the framing of one connection. Throws if its prefix does not fit.
+  /// Returns the framing of one connection. Throws if its token does not fit.
   func framing(_ role: Role, maxBody: Int) throws(FrameLayoutError) -> any DialectFraming
 }

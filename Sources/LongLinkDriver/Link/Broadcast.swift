@@ -62,7 +62,7 @@ extension Broadcast {
       if link.connection.settings.dialect === dialect {
         link.push(type, body, encoded: frame)
       } else {
-        // This connection's frames have a different session prefix.
+        // This connection's frames have a different token.
         link.push(type, count: body.count) { span in body.encode(into: &span) }
       }
       return .queued

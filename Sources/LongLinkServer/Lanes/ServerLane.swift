@@ -8,7 +8,7 @@ import LongLinkCore
 /// The part of a server that lives on one loop: its connections and their counters.
 final class ServerLane {
   let loop: EventLoop
-  /// The settings of every connection. A dialect may add a session prefix for each.
+  /// The settings of every connection. A dialect may add a token for each.
   let settings: ConnectionSettings
   let configuration: ServerConfiguration
   let defaults: RequestDefaults
@@ -175,7 +175,7 @@ final class ServerLane {
     }
   }
 
-  /// Returns the next connection's settings; nil, and logged, if its session prefix does not fit.
+  /// Returns the next connection's settings; nil, and logged, if its dialect's token does not fit.
   private func settingsOfNext() -> ConnectionSettings? {
     guard configuration.dialect.source?.isPerConnection == true else { return settings }
     var settings = settings

@@ -11,7 +11,7 @@ import Testing
   }
 
   @Test func `the guarded dialect's bytes are those of its description`() throws {
-    let client = try DialectSide(.guarded(sessionWidth: 4), .client)
+    let client = try DialectSide(.guarded(tokenWidth: 4), .client)
     let body: [UInt8] = Array("Wikipedia".utf8)
     #expect(
       client.request(0x105, 51, body) == [

@@ -9,7 +9,7 @@ import Testing
 @Suite struct DialectConnectionTests {
   private static func dialects() throws -> [FrameDialect] {
     [
-      try .guarded(sessionWidth: 4), .bare, try .small(), try .delimited(.lengthChecked),
+      try .guarded(tokenWidth: 4), .bare, try .small(), try .delimited(.lengthChecked),
       try .delimited(.escaped(0x1B)), try .delimited(.refused),
     ]
   }
@@ -17,8 +17,8 @@ import Testing
   private static func settings(
     _ role: Role, _ dialect: FrameDialect, _ change: (inout ConnectionSettings) -> Void = { _ in }
   ) throws -> ConnectionSettings {
-    let hasPrefix = dialect.layout.shape(from: role).header.contains { $0.meaning == .session }
-    let codec = try DialectCodec(dialect, role: role, session: hasPrefix ? [9, 8, 7, 6] : [])
+    let hasToken = dialect.layout.shape(from: role).header.contains { $0.meaning == .token }
+    let codec = try DialectCodec(dialect, role: role, token: hasToken ? [9, 8, 7, 6] : [])
     return ConnectionSettings(role) {
       $0.dialect = codec
       $0.heartbeatInterval = 2_000_000_000
@@ -92,8 +92,8 @@ import Testing
     }
   }
 
-  @Test func `a prefix precedes the frames of the client`() throws {
-    let client = Side(try Self.settings(.client, .guarded(sessionWidth: 4)))
+  @Test func `a token precedes the frames of the client`() throws {
+    let client = Side(try Self.settings(.client, .guarded(tokenWidth: 4)))
     client.connection.connected(at: client.now)
     client.drain()
     client.request(51, type: 7, [1])

@@ -18,12 +18,12 @@ struct DialectSide {
   init(_ dialect: FrameDialect, _ role: Role) throws {
     let width =
       dialect.layout.shape(from: role).header
-      .first { $0.meaning == .session }?.width ?? 0
-    try self.init(dialect, role, session: (0..<width).map { UInt8(0x41 + $0 % 26) })
+      .first { $0.meaning == .token }?.width ?? 0
+    try self.init(dialect, role, token: (0..<width).map { UInt8(0x41 + $0 % 26) })
   }
 
-  init(_ dialect: FrameDialect, _ role: Role, session: [UInt8]) throws {
-    codec = try DialectCodec(dialect, role: role, session: session)
+  init(_ dialect: FrameDialect, _ role: Role, token: [UInt8]) throws {
+    codec = try DialectCodec(dialect, role: role, token: token)
     decoder = DialectDecoder(codec)
   }
 

@@ -55,8 +55,8 @@ import Testing
     #expect(dialect.codes == nil)
   }
 
-  @Test func `a session prefix without bytes is refused, and a usual dialect is not`() {
-    #expect(throws: FrameLayoutError.self) { try FrameDialect.guarded(sessionWidth: 0) }
+  @Test func `a token without bytes is refused, and a usual dialect is not`() {
+    #expect(throws: FrameLayoutError.self) { try FrameDialect.guarded(tokenWidth: 0) }
     expect("nothing") { _ in }
   }
 
@@ -238,14 +238,14 @@ import Testing
     #expect(codes.error(455)?.name == "badRequestChecksum")
   }
 
-  @Test func `a session prefix has to be as long as its field`() throws {
-    let dialect = try FrameDialect.guarded(sessionWidth: 4)
-    #expect(throws: FrameLayoutError("session", "the session prefix has 3 bytes instead of 4")) {
-      try DialectCodec(dialect, role: .client, session: [1, 2, 3])
+  @Test func `a token has to be as long as its field`() throws {
+    let dialect = try FrameDialect.guarded(tokenWidth: 4)
+    #expect(throws: FrameLayoutError("token", "the token has 3 bytes instead of 4")) {
+      try DialectCodec(dialect, role: .client, token: [1, 2, 3])
     }
     #expect(throws: FrameLayoutError.self) { try DialectCodec(dialect, role: .client) }
     #expect(throws: FrameLayoutError.self) {
-      try DialectCodec(dialect, role: .server, session: [1, 2, 3, 4])
+      try DialectCodec(dialect, role: .server, token: [1, 2, 3, 4])
     }
     #expect(throws: Never.self) { try DialectCodec(dialect, role: .server) }
   }

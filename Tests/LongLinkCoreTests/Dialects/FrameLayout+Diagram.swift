@@ -33,7 +33,7 @@ extension FrameLayout.Field {
     switch meaning {
     case .constant(let value): "\(name) 0x\(String(value, radix: 16, uppercase: true))"
     case .version(let value): "\(name) \(value)"
-    case .type, .serial, .code, .length, .checksum, .session, .filler, .repeatedType: name
+    case .type, .serial, .code, .length, .checksum, .token, .filler, .repeatedType: name
     }
   }
 }

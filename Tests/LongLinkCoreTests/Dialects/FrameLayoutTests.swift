@@ -50,7 +50,7 @@ import Testing
     expect("header[3]: (length) a second length", Self.usual + [.length(2)])
     expect("header[3]: (again) a second type", Self.usual + [Field.type(2).named("again")])
     expect("header[4]: (code) a second code", Self.usual + [.code(1), .code(1)])
-    expect("header[4]: (session) a second", Self.usual + [.session(1), .session(1)])
+    expect("header[4]: (token) a second", Self.usual + [.token(1), .token(1)])
     expect("header[4]: (version) a second", Self.usual + [.version(1, 1), .version(1, 1)])
     expect(
       "trailer[0]: (checksum) a second checksum; the first is header[3]",
@@ -70,10 +70,10 @@ import Testing
     expect("header[3]: (checksum) it is 2", Self.usual + [.checksum(2, .adler32, over: .body)])
     expect("header[3]: (filler) it is 0", Self.usual + [.filler(0)])
     expect("header[3]: (filler) it is 256", Self.usual + [.filler(256)])
-    expect("header[3]: (session) it is 256", Self.usual + [.session(256)])
+    expect("header[3]: (token) it is 256", Self.usual + [.token(256)])
     expect("header[3]: (constant) 256 does not fit", Self.usual + [.constant(1, 256)])
     expect("header[3]: (version) 65536 does not", Self.usual + [.version(2, 65_536)])
-    #expect(fault(Self.usual + [.constant(8, .max), .filler(255), .session(255)]) == nil)
+    #expect(fault(Self.usual + [.constant(8, .max), .filler(255), .token(255)]) == nil)
     let wide = (0..<5).map { _ in Field.filler(255) }
     expect("header: it is longer than 1024 bytes", Self.usual + wide)
     expect("header: it is longer than 1024 bytes", Self.usual, wide)
@@ -87,7 +87,7 @@ import Testing
 
   @Test func `a field that the receiver needs before the body must not follow the body`() {
     expect("trailer[0]: (code) it must be in the header", Self.usual, [.code(1)])
-    expect("trailer[0]: (session) it must be in", Self.usual, [.session(1)])
+    expect("trailer[0]: (token) it must be in", Self.usual, [.token(1)])
     expect("trailer[0]: (serial) it must be in", [.type(4), .length(4)], [.serial(4)])
     expect("trailer[0]: (repeatedType) no type of the same width", Self.usual, [.repeatedType(2)])
     expect(

@@ -74,7 +74,7 @@ extension Seeded {
       header.append(.length(pick(1, 2, 4, 8), of: isEscaped ? .body : pick(.body, .rest, .frame)))
     }
     if below(3) == 0 { header.append(.filler(1 + below(5), UInt8(below(256)))) }
-    if below(3) == 0 { header.append(.session(1 + below(20))) }
+    if below(3) == 0 { header.append(.token(1 + below(20))) }
     if below(3) == 0 { header.append(.constant(2, 0xABCD)) }
     header = header.map { below(4) == 0 ? $0.ordered(pick(.big, .little)) : $0 }
     header.shuffle(using: &self)

@@ -17,7 +17,7 @@ enum Speech: CaseIterable {
 
   func settings(_ role: Role) throws -> ConnectionSettings {
     let framing: DialectCodec? =
-      self == .dialect ? try DialectCodec(Self.small.get(), role: role, session: []) : nil
+      self == .dialect ? try DialectCodec(Self.small.get(), role: role, token: []) : nil
     return ConnectionSettings(role) {
       $0.dialect = framing
       $0.encodeLimit = self == .dialect ? 6_000 : 60_000

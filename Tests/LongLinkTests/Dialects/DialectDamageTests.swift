@@ -107,7 +107,7 @@ import LongLinkDialects
     }
   }
 
-  @Test func `each connection may have a session prefix of its own`() async throws {
+  @Test func `each connection may have a token of its own`() async throws {
     try await Stage.simulate { stage, simulation in
       let description = try Spoken.guarded.description()
       let server = try await SimulatedServer.start(
@@ -135,21 +135,21 @@ import LongLinkDialects
     }
   }
 
-  @Test func `a wrong prefix is refused before anything is opened`() throws {
-    let description = try FrameDialect.guarded(sessionWidth: 4)
+  @Test func `a wrong token is refused before anything is opened`() throws {
+    let description = try FrameDialect.guarded(tokenWidth: 4)
     var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: 1)])
-    configuration.dialect = .custom(description, session: [1, 2, 3])
+    configuration.dialect = .custom(description, token: [1, 2, 3])
     let short = try #require(throws: LongLinkError.self) { try configuration.validate() }
-    #expect(short.code == .invalidConfiguration && short.operation == "check `dialect.session`")
+    #expect(short.code == .invalidConfiguration && short.operation == "check `dialect.token`")
     configuration.dialect = .custom(description)
     #expect(throws: LongLinkError.self) { try configuration.validate() }
-    configuration.dialect = .custom(description, session: [1, 2, 3, 4])
+    configuration.dialect = .custom(description, token: [1, 2, 3, 4])
     try configuration.validate()
     configuration.adaptiveHeartbeat = AdaptiveHeartbeat(shortest: .seconds(1))
     let adaptive = try #require(throws: LongLinkError.self) { try configuration.validate() }
     #expect(adaptive.operation.contains("adaptiveHeartbeat"))
     var server = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
-    server.dialect = .custom(description, session: [1])
+    server.dialect = .custom(description, token: [1])
     #expect(throws: LongLinkError.self) { try server.validate() }
     server.dialect = .custom(description)
     try server.validate()

@@ -67,7 +67,7 @@ private enum DocumentedDialects {
     _ newToken: @escaping @Sendable () -> [UInt8]
   ) throws {
     let guarded = try JSONDecoder().decode(FrameDialect.self, from: json)
-    configuration.dialect = .custom(guarded, session: Array(token.utf8))
+    configuration.dialect = .custom(guarded, token: Array(token.utf8))
     configuration.dialect = .custom(guarded) { newToken() }
   }
 }

@@ -23,7 +23,7 @@ enum Spoken: String, CaseIterable, Sendable, CustomTestStringConvertible {
   ) throws -> FrameDialect {
     let dialect =
       switch self {
-      case .guarded: try FrameDialect.guarded(sessionWidth: 4)
+      case .guarded: try FrameDialect.guarded(tokenWidth: 4)
       case .bare: FrameDialect.bare
       case .small: try FrameDialect.small()
       case .lines: try FrameDialect.lines()
@@ -34,8 +34,8 @@ enum Spoken: String, CaseIterable, Sendable, CustomTestStringConvertible {
         client: old.client, server: old.server, interval: interval, timeout: timeout))
   }
 
-  /// The session prefix of a client.
-  var session: [UInt8] { self == .guarded ? [1, 2, 3, 4] : [] }
+  /// The token of a client.
+  var token: [UInt8] { self == .guarded ? [1, 2, 3, 4] : [] }
 
   /// A type that requests may have.
   var echo: MessageType { 0x500 }
@@ -102,7 +102,7 @@ extension Stage {
       ? try spoken.description() : try spoken.description(every: .seconds(2), timeout: .seconds(1))
     let server = try await serve(setUp: setUp) { $0.dialect = .custom(description) }
     let client = try client(of: server) {
-      $0.dialect = .custom(description, session: spoken.session)
+      $0.dialect = .custom(description, token: spoken.token)
       configure(&$0)
     }
     return (server, client)
@@ -110,7 +110,7 @@ extension Stage {
 
   /// A scripted server, and a client of it; both native without a dialect.
   func scripted(
-    _ description: FrameDialect? = nil, session: [UInt8] = [],
+    _ description: FrameDialect? = nil, token: [UInt8] = [],
     configure: (inout ClientConfiguration) -> Void = { _ in }
   ) async throws -> (server: SimulatedServer, client: LongLinkClient) {
     let address: SocketAddress =
@@ -127,7 +127,7 @@ extension Stage {
         server.endpoint
       }
     let client = try client(to: [endpoint]) {
-      $0.dialect = description.map { .custom($0, session: session) } ?? .native
+      $0.dialect = description.map { .custom($0, token: token) } ?? .native
       $0.reconnect.afterClose = .milliseconds(5)
       $0.reconnect.afterRefused = .milliseconds(5)
       configure(&$0)
@@ -139,6 +139,6 @@ extension Stage {
     _ spoken: Spoken, configure: (inout ClientConfiguration) -> Void = { _ in }
   ) async throws -> (server: SimulatedServer, client: LongLinkClient) {
     try await scripted(
-      spoken.description(), session: spoken.session, configure: configure)
+      spoken.description(), token: spoken.token, configure: configure)
   }
 }

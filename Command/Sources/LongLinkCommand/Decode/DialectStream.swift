@@ -8,7 +8,7 @@ enum DialectStream {
   static func items(
     in bytes: [UInt8], of dialect: FrameDialect, from sender: Role
   ) throws(FrameLayoutError) -> [DecodedItem] {
-    // A server's codec needs no session prefix, and reads the frames of a client.
+    // A server's codec needs no token, and reads the frames of a client.
     let server = try DialectCodec(dialect, role: .server)
     let codec = sender == .client ? server : server.mirrored
     var decoder = DialectDecoder(codec)
@@ -79,7 +79,7 @@ enum DialectStream {
     _ dialect: FrameDialect
   ) -> String {
     switch field.meaning {
-    case .session, .filler:
+    case .token, .filler:
       return Array(raw).hex
     case .checksum, .constant:
       return "0x" + (isLittle ? raw.reversed() : Array(raw)).hex

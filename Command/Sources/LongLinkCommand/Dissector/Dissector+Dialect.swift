@@ -105,7 +105,7 @@ extension Dissector {
     var (base, values, isBytes) = ("dec", [(UInt64, String)](), false)
     switch field.meaning {
     case .type, .serial, .repeatedType: break
-    case .session, .filler: isBytes = true
+    case .token, .filler: isBytes = true
     case .checksum: base = "hex"
     case .code:
       values = (dialect.codes?.names ?? []).map { (UInt64($0), $1) }

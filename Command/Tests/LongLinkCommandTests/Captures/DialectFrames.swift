@@ -9,9 +9,9 @@ struct DialectFrames {
 
   init(_ dialect: FrameDialect, from role: Role) throws {
     let header = dialect.layout.shape(from: role).header
-    let width = header.first { $0.meaning == .session }?.width ?? 0
+    let width = header.first { $0.meaning == .token }?.width ?? 0
     codec = try DialectCodec(
-      dialect, role: role, session: [UInt8](repeating: 0x53, count: role == .client ? width : 0))
+      dialect, role: role, token: [UInt8](repeating: 0x53, count: role == .client ? width : 0))
   }
 
   func request(_ type: UInt32, _ serial: UInt32, _ body: [UInt8] = []) -> [UInt8] {

@@ -18,8 +18,8 @@ enum RecordedRun {
   static func connection(
     _ dialect: FrameDialect?, echo: MessageType, push: MessageType, largest: Int
   ) async throws -> Connection {
-    let prefix =
-      dialect.flatMap { $0.layout.request.header.first { $0.meaning == .session }?.width } ?? 0
+    let width =
+      dialect.flatMap { $0.layout.request.header.first { $0.meaning == .token }?.width } ?? 0
     var serving = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
     serving.logger.logLevel = .error
     serving.dialect = dialect.map { .custom($0) } ?? .native
@@ -39,7 +39,7 @@ enum RecordedRun {
     var asking = ClientConfiguration(servers: [.host("127.0.0.1", port: relay.port)])
     asking.logger.logLevel = .error
     asking.dialect =
-      dialect.map { .custom($0, session: [UInt8](repeating: 0x53, count: prefix)) } ?? .native
+      dialect.map { .custom($0, token: [UInt8](repeating: 0x53, count: width)) } ?? .native
     let client = try LongLinkClient(asking)
     var pushes = client.pushes(of: push).makeAsyncIterator()
     try await client.connect()
