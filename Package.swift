@@ -77,6 +77,8 @@ let package = Package(
     // messages, and what reads documents.
     .target(name: "CLongLinkAdler32", cSettings: cSettings),
     .target(name: "CLongLinkSystem", cSettings: cSettings),
+    // The C library of the platform, by one name.
+    .target(name: "LongLinkCLibrary", swiftSettings: swiftSettings),
     .systemLibrary(
       name: "CProtobufC",
       pkgConfig: "libprotobuf-c",
@@ -119,12 +121,12 @@ let package = Package(
     ),
     .target(
       name: "LongLinkTransport",
-      dependencies: ["CLongLinkSystem", "LongLinkCore"],
+      dependencies: ["CLongLinkSystem", "LongLinkCLibrary", "LongLinkCore"],
       swiftSettings: swiftSettings
     ),
     .target(
       name: "LongLinkProtobufC",
-      dependencies: ["CLongLinkWellKnown", "CProtobufC", "LongLinkCore"],
+      dependencies: ["CLongLinkWellKnown", "CProtobufC", "LongLinkCLibrary", "LongLinkCore"],
       swiftSettings: swiftSettings
     ),
 
@@ -229,8 +231,8 @@ let package = Package(
     .target(
       name: "LongLinkUploadsServer",
       dependencies: [
-        "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
-        "LongLinkUploadMessages",
+        "LongLinkCLibrary", "LongLinkDriver", "LongLinkCore", "LongLinkServer",
+        "LongLinkTransport", "LongLinkUploadMessages",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
@@ -238,7 +240,8 @@ let package = Package(
     .target(
       name: "LongLinkTLS",
       dependencies: [
-        "CLongLinkTLS", "COpenSSL", "LongLinkDriver", "LongLinkCore", "LongLinkTransport",
+        "CLongLinkTLS", "COpenSSL", "LongLinkCLibrary", "LongLinkDriver", "LongLinkCore",
+        "LongLinkTransport",
       ],
       swiftSettings: swiftSettings
     ),
@@ -252,8 +255,8 @@ let package = Package(
       name: "LongLinkHTTP",
       dependencies: [
         .target(name: "CZlib", condition: .when(traits: ["HTTP"])),
-        "LongLink", "LongLinkCalls", "LongLinkDriver", "LongLinkCore", "LongLinkTransport",
-        "LongLinkUploadMessages", "LongLinkUploads",
+        "LongLink", "LongLinkCalls", "LongLinkCLibrary", "LongLinkDriver", "LongLinkCore",
+        "LongLinkTransport", "LongLinkUploadMessages", "LongLinkUploads",
         .product(name: "Logging", package: "swift-log"),
         .product(
           name: "AsyncHTTPClient", package: "async-http-client",
@@ -269,7 +272,8 @@ let package = Package(
     .target(
       name: "LongLinkHTTPServer",
       dependencies: [
-        "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
+        "LongLinkCLibrary", "LongLinkDriver", "LongLinkCore", "LongLinkServer",
+        "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["HTTP"])),
         .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["HTTP"])),
@@ -280,8 +284,8 @@ let package = Package(
     .target(
       name: "LongLinkTesting",
       dependencies: [
-        "CLongLinkSystem", "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkServer",
-        "LongLinkTransport",
+        "CLongLinkSystem", "LongLink", "LongLinkCLibrary", "LongLinkDriver", "LongLinkCore",
+        "LongLinkServer", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings

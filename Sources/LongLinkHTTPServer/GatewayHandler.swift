@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if HTTP
+internal import LongLinkCLibrary
 internal import LongLinkTransport
 internal import NIOCore
 internal import NIOHTTP1
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// One connection of a gateway: takes its requests, one after the other, to the server.
 ///

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if HTTP
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
+internal import LongLinkCLibrary
 internal import LongLinkCore
 internal import LongLinkDriver
 internal import LongLinkTransport

@@ -2,19 +2,12 @@
 
 #if HTTP
 internal import AsyncHTTPClient
+internal import LongLinkCLibrary
 internal import LongLinkCore
 internal import LongLinkTransport
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// Why a short link over HTTP failed, in words that say what to do.
 enum ShortLinkFailure {

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCLibrary
 internal import LongLinkCore
 internal import LongLinkDriver
 internal import LongLinkTransport
 internal import Synchronization
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 extension TLSServer {
   /// How long before its expiry a certificate is warned of, and how often, in seconds.

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCLibrary
 internal import LongLinkCore
 internal import LongLinkTransport
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 extension TLSTransport {
   /// The most bytes of the application that one write below carries, and that wait here.

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCLibrary
 internal import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// A transport that encrypts its bytes for a transport below it.
 ///

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCLibrary
 internal import LongLinkCore
 package import LongLinkTransport
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// The names and addresses of a simulated network: who listens where, and what is free.
 ///

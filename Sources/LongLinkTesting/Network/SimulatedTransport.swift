@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCLibrary
 internal import LongLinkCore
 package import LongLinkTransport
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// One end of a link, as a stream of bytes on its loop.
 final class SimulatedTransport: Transport {

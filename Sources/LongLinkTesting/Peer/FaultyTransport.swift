@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCLibrary
 internal import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// The stream below the security of a scripted peer, with the faults of a test. On its loop.
 final class FaultyTransport: Transport, TransportHandler {

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCLibrary
 internal import LongLinkCore
 internal import LongLinkTransport
 internal import Synchronization
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 extension Simulation {
   /// Runs a body as a task on the main loop, together with the rest of the simulation.

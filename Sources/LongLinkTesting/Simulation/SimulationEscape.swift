@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLongLinkSystem
+internal import LongLinkCLibrary
 public import LongLinkCore
 internal import Synchronization
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// Work that came from another thread to a loop of a running simulation. Some task has left the
 /// simulation and come back, at a time that does not depend on the seed.

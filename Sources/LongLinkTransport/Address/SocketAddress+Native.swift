@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
+internal import LongLinkCLibrary
 
 extension SocketAddress {
   /// The most bytes of a path that fit in the system's structure, besides the final NUL.

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLongLinkSystem
+internal import LongLinkCLibrary
 package import LongLinkCore
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// An error of the system for an operation on a socket.
 package struct SocketError: Error, Equatable, Sendable {

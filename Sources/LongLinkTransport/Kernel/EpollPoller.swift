@@ -2,13 +2,8 @@
 
 #if os(Linux)
 internal import CLongLinkSystem
+internal import LongLinkCLibrary
 internal import LongLinkCore
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// A poller that uses epoll(7), level-triggered.
 ///

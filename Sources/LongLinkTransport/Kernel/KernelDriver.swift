@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
+internal import LongLinkCLibrary
 internal import LongLinkCore
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// The driver of a loop over the kernel: sockets, a poller and the monotonic clock.
 final class KernelDriver: LoopDriver {

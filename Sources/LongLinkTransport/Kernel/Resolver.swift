@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLongLinkSystem
+internal import LongLinkCLibrary
 internal import LongLinkCore
 internal import Synchronization
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
 
 /// Looks names up with `getaddrinfo`, which blocks, on a few dedicated threads.
 ///

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
+internal import LongLinkCLibrary
 
 /// A socket's descriptor, which is closed once, when its owner releases it.
 struct Socket: ~Copyable {

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLongLinkSystem
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
+internal import LongLinkCLibrary
 
 /// A system error number.
 struct Errno: Error, Equatable {
@@ -51,16 +44,12 @@ enum SystemCall {
 
   static func socket(_ family: CInt) throws(Errno) -> CInt {
     #if canImport(Darwin)
-    let descriptor = try retrying { Darwin.socket(family, SOCK_STREAM, 0) }
+    let descriptor = try retrying { LongLinkCLibrary.socket(family, SOCK_STREAM, 0) }
     try preparingOrClosing(descriptor)
     return descriptor
     #else
     let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-    #if canImport(Glibc)
-    return try retrying { Glibc.socket(family, type, 0) }
-    #else
-    return try retrying { Musl.socket(family, type, 0) }
-    #endif
+    return try retrying { LongLinkCLibrary.socket(family, type, 0) }
     #endif
   }
 
@@ -85,25 +74,13 @@ enum SystemCall {
 
   /// Closes a descriptor. It is closed even after an error, so the call must not be repeated.
   static func close(_ descriptor: CInt) {
-    #if canImport(Darwin)
-    _ = Darwin.close(descriptor)
-    #elseif canImport(Glibc)
-    _ = Glibc.close(descriptor)
-    #else
-    _ = Musl.close(descriptor)
-    #endif
+    _ = LongLinkCLibrary.close(descriptor)
   }
 
   /// Starts to connect. Returns true if that is already complete.
   static func connect(_ descriptor: CInt, to address: SocketAddress) throws(Errno) -> Bool {
     try unsafe address.withNative { (native, length) throws(Errno) -> Bool in
-      #if canImport(Darwin)
-      let result = unsafe Darwin.connect(descriptor, native, length)
-      #elseif canImport(Glibc)
-      let result = unsafe Glibc.connect(descriptor, native, length)
-      #else
-      let result = unsafe Musl.connect(descriptor, native, length)
-      #endif
+      let result = unsafe LongLinkCLibrary.connect(descriptor, native, length)
       if result == 0 { return true }
       let code = errno
       // An interrupted connect continues asynchronously, and must not be repeated.
@@ -114,24 +91,12 @@ enum SystemCall {
 
   static func bind(_ descriptor: CInt, to address: SocketAddress) throws(Errno) {
     try unsafe address.withNative { (native, length) throws(Errno) in
-      #if canImport(Darwin)
-      _ = try retrying { unsafe Darwin.bind(descriptor, native, length) }
-      #elseif canImport(Glibc)
-      _ = try retrying { unsafe Glibc.bind(descriptor, native, length) }
-      #else
-      _ = try retrying { unsafe Musl.bind(descriptor, native, length) }
-      #endif
+      _ = try retrying { unsafe LongLinkCLibrary.bind(descriptor, native, length) }
     }
   }
 
   static func listen(_ descriptor: CInt, backlog: CInt) throws(Errno) {
-    #if canImport(Darwin)
-    _ = try retrying { Darwin.listen(descriptor, backlog) }
-    #elseif canImport(Glibc)
-    _ = try retrying { Glibc.listen(descriptor, backlog) }
-    #else
-    _ = try retrying { Musl.listen(descriptor, backlog) }
-    #endif
+    _ = try retrying { LongLinkCLibrary.listen(descriptor, backlog) }
   }
 
   /// Accepts a waiting connection; nil if there is none.
@@ -142,7 +107,7 @@ enum SystemCall {
     let peer = try unsafe SocketAddress.native { (native, length) throws(Errno) in
       accepted = try transferring {
         #if canImport(Darwin)
-        unsafe Int(Darwin.accept(descriptor, native, length))
+        unsafe Int(LongLinkCLibrary.accept(descriptor, native, length))
         #else
         unsafe Int(cll_accept(descriptor, native, length))
         #endif
@@ -168,17 +133,13 @@ enum SystemCall {
   @inline(__always)
   static func send(_ descriptor: CInt, _ bytes: UnsafeRawBufferPointer) throws(Errno) -> Int? {
     #if canImport(Darwin)
-    try transferring { unsafe Darwin.send(descriptor, bytes.baseAddress, bytes.count, 0) }
+    let flags: CInt = 0
     #else
     let flags = CInt(MSG_NOSIGNAL)
-    #if canImport(Glibc)
+    #endif
     return try transferring {
-      unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, flags)
+      unsafe LongLinkCLibrary.send(descriptor, bytes.baseAddress, bytes.count, flags)
     }
-    #else
-    return try transferring { unsafe Musl.send(descriptor, bytes.baseAddress, bytes.count, flags) }
-    #endif
-    #endif
   }
 
   static func shutDownWriting(_ descriptor: CInt) {

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLongLinkSystem
-
-#if canImport(Darwin)
-internal import Darwin
-#elseif canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#endif
+internal import LongLinkCLibrary
 
 /// A descriptor that any thread can make readable.
 ///
