@@ -4,17 +4,12 @@
 #include <openssl/err.h>
 #include <string.h>
 
-// The largest record: 2^14 bytes, and what encryption may add (RFC 5246, 6.2.3).
-#define LARGEST_RECORD (16384 + 2048)
 // Records without bytes of the application that a peer may send at first, and have left at most.
 // Each 16 records with such bytes allow one more.
 #define MOST_EMPTY 32
 #define EMPTY_COST 16
 // The records of a handshake: a chain of 100 KB in the smallest sensible pieces.
 #define MOST_HANDSHAKE 512
-// The largest ClientHello: a ticket of the largest session that a client keeps, and 8 KiB of other
-// extensions. OpenSSL would reserve 128 KiB as soon as the length of one has come.
-#define LARGEST_HELLO (CLL_LARGEST_SESSION + 8192)
 // After so many records a connection counts as used, and keeps its buffers until it is released.
 // Heartbeats between two releases are fewer.
 #define MOST_IDLE_RECORDS 16
@@ -85,64 +80,10 @@ bool cll_tls_engine_set_name(cll_tls_engine *engine, const char *name, bool is_a
 
 // --- Records -----------------------------------------------------------------------------------
 
-// Returns the length of the first record if it is whole, and of everything if it can be none: let
-// OpenSSL say what is wrong.
-static size_t record_length(const uint8_t *input, size_t length) {
-  if (length == 0) return 0;
-  if (input[0] < SSL3_RT_CHANGE_CIPHER_SPEC || input[0] > SSL3_RT_APPLICATION_DATA) return length;
-  if (length >= 2 && input[1] != SSL3_VERSION_MAJOR) return length;
-  if (length < SSL3_RT_HEADER_LENGTH) return 0;
-  size_t size = (size_t)input[3] << 8 | input[4];
-  if (size > LARGEST_RECORD) return length;
-  size += SSL3_RT_HEADER_LENGTH;
-  return size <= length ? size : 0;
-}
-
-bool cll_tls_has_record(const uint8_t *input, size_t length) {
-  return record_length(input, length) > 0;
-}
-
-// Whether the first bytes of the peer are no record that may come first.
-static bool is_plain(const cll_tls_engine *engine, const uint8_t *input, size_t length) {
-  if (engine->has_records || length == 0) return false;
-  bool may_alert = !engine->context->options.is_server;
-  if (input[0] != SSL3_RT_HANDSHAKE && !(may_alert && input[0] == SSL3_RT_ALERT)) return true;
-  return length >= 2 && input[1] != SSL3_VERSION_MAJOR;
-}
-
 static void fail(cll_tls_engine *engine, int kind) {
   engine->failure.kind = kind;
   engine->failure.code = 0;
   engine->failure.text = NULL;
-}
-
-// Whether a record of a client, before the server encrypts, announces a hello that is too large.
-static bool has_large_hello(cll_tls_engine *engine, const uint8_t *record, size_t length) {
-  if (!engine->context->options.is_server || engine->has_old_cipher) return false;
-  // The handshake of TLS 1.2 ends with an encrypted record of the same type. A client of TLS 1.3
-  // may send this record before its second hello, and encrypts in records of another type.
-  if (record[0] == SSL3_RT_CHANGE_CIPHER_SPEC && SSL_version(engine->ssl) == TLS1_2_VERSION) {
-    engine->has_old_cipher = true;
-  }
-  if (record[0] != SSL3_RT_HANDSHAKE) return false;
-  const uint8_t *next = record + SSL3_RT_HEADER_LENGTH;
-  const uint8_t *end = record + length;
-  while (next < end) {
-    size_t left = (size_t)(end - next);
-    if (engine->message_left > 0) {
-      size_t count = left < engine->message_left ? left : engine->message_left;
-      engine->message_left -= count;
-      next += count;
-      continue;
-    }
-    engine->message_header[engine->message_header_count++] = *next++;
-    if (engine->message_header_count < SSL3_HM_HEADER_LENGTH) continue;
-    engine->message_header_count = 0;
-    const uint8_t *header = engine->message_header;
-    engine->message_left = (size_t)header[1] << 16 | (size_t)header[2] << 8 | header[3];
-    if (header[0] == SSL3_MT_CLIENT_HELLO && engine->message_left > LARGEST_HELLO) return true;
-  }
-  return false;
 }
 
 // Gives the next record to the BIO. Returns false, with the status, if there is none.
@@ -150,12 +91,13 @@ static bool take_record(cll_tls_engine *engine, const uint8_t *input, size_t len
                         struct cll_tls_step *step) {
   const uint8_t *next = input + step->consumed;
   size_t left = length - step->consumed;
-  if (is_plain(engine, next, left)) {
+  bool is_server = engine->context->options.is_server;
+  if (!engine->has_records && cll_is_plain(next, left, is_server)) {
     fail(engine, CLL_FAILURE_PLAIN);
     step->status = CLL_TLS_FAILED;
     return false;
   }
-  size_t count = record_length(next, left);
+  size_t count = cll_record_length(next, left);
   if (count == 0) {
     step->status = CLL_TLS_WANTS_INPUT;
     return false;
@@ -165,7 +107,9 @@ static bool take_record(cll_tls_engine *engine, const uint8_t *input, size_t len
     step->status = CLL_TLS_FAILED;
     return false;
   }
-  if (!SSL_is_init_finished(engine->ssl) && has_large_hello(engine, next, count)) {
+  if (is_server && !SSL_is_init_finished(engine->ssl) &&
+      cll_announces_large_hello(&engine->hello, next, count,
+                                SSL_version(engine->ssl) == TLS1_2_VERSION)) {
     fail(engine, CLL_FAILURE_LARGE_HELLO);
     step->status = CLL_TLS_FAILED;
     return false;

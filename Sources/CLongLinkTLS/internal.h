@@ -13,8 +13,6 @@
 #define CLL_PROTOCOL "longlink/1"
 // The sessions that a client keeps until they are taken.
 #define CLL_MOST_SESSIONS 4
-// The most bytes of a session that a client keeps.
-#define CLL_LARGEST_SESSION 16384
 
 struct cll_identity {
   X509 *certificate;
@@ -60,13 +58,8 @@ struct cll_tls_engine {
   int session_count;
   // Records without bytes of the application that the peer may still send, times 64.
   int credit;
-  // Of a server, before it encrypts: how much of the current handshake message's header has come,
-  // and how many bytes of its body are still to come.
-  uint8_t message_header[SSL3_HM_HEADER_LENGTH];
-  size_t message_header_count;
-  size_t message_left;
-  // Of a server: whether a client of TLS 1.2 encrypts.
-  bool has_old_cipher;
+  // Of a server.
+  struct cll_hello_progress hello;
   // The records with bytes of the application, both ways, since buffers were released last.
   int records;
   // Whether OpenSSL keeps its buffers.

@@ -4,7 +4,7 @@ import Foundation
 import LongLinkCertificates
 import LongLinkTLS
 
-/// What a stranger makes a side of TLS decode: certificates, and extensions of hellos.
+/// What a stranger makes a side of TLS read: records, certificates, and extensions of hellos.
 enum HandshakeFuzz {
   /// The first byte says what the others are.
   static func run(_ bytes: [UInt8]) throws {
@@ -12,12 +12,46 @@ enum HandshakeFuzz {
     let rest = Array(bytes.dropFirst())
     if choice & 4 != 0 {
       try runExtension(extensions[Int(choice >> 3) % extensions.count], rest)
+    } else if choice & 8 != 0 {
+      try runRecords(rest, fromClient: choice & 1 != 0, isOld: choice & 2 != 0)
     } else {
       try runMessage(rest, fromClient: choice & 1 != 0, isNew: choice & 2 != 0)
     }
   }
 
   private static let extensions: [CInt] = [5, 10, 47, 51]
+
+  private static func runRecords(_ bytes: [UInt8], fromClient: Bool, isOld: Bool) throws {
+    let isPlain = RecordBounds.isPlain(bytes.span, fromClient: fromClient)
+    var (bounds, messages, isEncrypted) = (RecordBounds(), [UInt8](), false)
+    var rest = bytes[...]
+    while true {
+      let length = RecordBounds.length(of: Array(rest).span)
+      try expect((0...rest.count).contains(length), "a record is longer than what came")
+      guard length > 0 else { break }
+      let record = Array(rest.prefix(length))
+      try expect(RecordBounds.length(of: record.span) == length, "bytes behind a record matter")
+      try expect(
+        isPlain || rest.startIndex > 0 || [21, 22].contains(record[0]), "plain bytes were taken")
+      let isRefused = bounds.announcesLargeHello(record.span, isOld: isOld)
+      isEncrypted = isEncrypted || isOld && record[0] == 20
+      if record[0] == 22, !isEncrypted { messages += record.dropFirst(5) }
+      try expect(isRefused == hasLargeHello(messages), "a hello is not as large as it says")
+      if isRefused { return }
+      rest = rest.dropFirst(length)
+    }
+  }
+
+  /// The same as the records' bounds find, of all messages together.
+  private static func hasLargeHello(_ messages: [UInt8]) -> Bool {
+    var rest = messages[...]
+    while rest.count >= 4 {
+      let header = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+      if header >> 24 == 1, header & 0xFF_FFFF > 24_576 { return true }
+      rest = rest.dropFirst(4 + header & 0xFF_FFFF)
+    }
+    return false
+  }
 
   private static func runMessage(_ bytes: [UInt8], fromClient: Bool, isNew: Bool) throws {
     func judge(_ bytes: inout [UInt8]) -> ChainProblem? {
@@ -66,7 +100,10 @@ enum HandshakeFuzz {
       }
     }
     let name = vector(2, [0x30, 0])
-    return messages + [
+    func record(_ kind: UInt8, _ content: [UInt8]) -> [UInt8] { [kind, 3, 3] + vector(2, content) }
+    let hellos = record(22, [1, 0, 0, 2, 7]) + record(20, [1]) + record(22, [7, 1, 1, 0, 0])
+    return messages + [8, 9, 10, 11].map { [$0] + hellos } + [
+      [8] + record(21, [2, 40]), [9, 22, 2],
       [2, 25, 0, 0, 8, 0, 1, 0, 0, 9, 0, 0, 1], [4] + [UInt8](repeating: 0, count: 1_025),
       [12] + [UInt8](repeating: 0, count: 131),
       [20] + vector(2, (0..<513).flatMap { _ in name }),

@@ -116,6 +116,9 @@ void cll_tls_context_set_pins(cll_tls_context *context, bool audits, int64_t end
 // One side of one connection, of one thread at a time. It keeps its context's memory, not its keys.
 typedef struct cll_tls_engine cll_tls_engine;
 
+// The most bytes of a session that a client keeps.
+#define CLL_LARGEST_SESSION 16384
+
 enum cll_tls_status {
   // The call has done what it could; the handshake is over, or there are bytes.
   CLL_TLS_DONE,
@@ -196,8 +199,6 @@ bool cll_tls_has_pending(const cll_tls_engine *engine);
 // come behind bytes that a read has returned, and are what the next read returns.
 bool cll_tls_has_ended(const cll_tls_engine *engine);
 bool cll_tls_has_failed(const cll_tls_engine *engine);
-// Whether input begins with a whole record, or with what cannot become one.
-bool cll_tls_has_record(const uint8_t *input, size_t length);
 
 struct cll_tls_failure cll_tls_engine_failure(const cll_tls_engine *engine);
 // The certificate that a failure is about; null if there is none. The caller frees it.
@@ -222,6 +223,26 @@ void cll_tls_free_bytes(uint8_t *bytes);
 
 // Defined in Swift, which reads what strangers send, and called by OpenSSL's callbacks.
 
+// The length of the first record if it is whole, 0 if it is not, and the length of everything if it
+// can be none.
+size_t cll_record_length(const uint8_t *input, size_t length);
+// Whether the first bytes of a peer are no record that may come first.
+bool cll_is_plain(const uint8_t *input, size_t length, bool from_client);
+
+// How far a server is in a client's messages, before it encrypts; zeros at first.
+struct cll_hello_progress {
+  // What has come of the current message's header, and the bytes of its body that are to come.
+  uint32_t header;
+  int header_count;
+  size_t body_left;
+  // Whether a client of TLS 1.2 encrypts.
+  bool has_old_cipher;
+};
+
+// Whether a record of a client, which is whole, announces a hello that is too large. `is_old`: of
+// TLS 1.2.
+bool cll_announces_large_hello(struct cll_hello_progress *progress, const uint8_t *record,
+                               size_t length, bool is_old);
 // Judges a message of a handshake, with its header, before OpenSSL decodes it: 0, or what is wrong
 // with its certificates. Then it is changed, so that OpenSSL refuses it. `is_new`: of TLS 1.3.
 int cll_judge_message(uint8_t *message, size_t length, bool from_client, bool is_new);

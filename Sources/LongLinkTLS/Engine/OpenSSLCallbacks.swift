@@ -2,8 +2,33 @@
 
 internal import CLongLinkTLS
 
-// What OpenSSL's callbacks call, with bytes that are lent for the time of the call. The compiler
+// What the C around OpenSSL calls, with bytes that are lent for the time of the call. The compiler
 // compares the parameters with those in the header of CLongLinkTLS.
+
+@c @implementation
+func cll_record_length(_ start: UnsafePointer<UInt8>?, _ count: Int) -> Int {
+  unsafe RecordBounds.length(
+    of: Span(_unsafeElements: UnsafeBufferPointer(start: start, count: count)))
+}
+
+@c @implementation
+func cll_is_plain(_ start: UnsafePointer<UInt8>?, _ count: Int, _ fromClient: Bool) -> Bool {
+  unsafe RecordBounds.isPlain(
+    Span(_unsafeElements: UnsafeBufferPointer(start: start, count: count)),
+    fromClient: fromClient)
+}
+
+@c @implementation
+func cll_announces_large_hello(
+  _ progress: UnsafeMutablePointer<cll_hello_progress>?, _ start: UnsafePointer<UInt8>?,
+  _ count: Int, _ isOld: Bool
+) -> Bool {
+  guard let progress = unsafe progress else { return false }
+  var bounds = unsafe RecordBounds(progress.pointee)
+  defer { unsafe progress.pointee = bounds.progress }
+  return unsafe bounds.announcesLargeHello(
+    Span(_unsafeElements: UnsafeBufferPointer(start: start, count: count)), isOld: isOld)
+}
 
 @c @implementation
 func cll_judge_message(

@@ -164,10 +164,7 @@ internal import LongLinkTransport
 
   /// Whether bytes begin with a whole record, or with what cannot become one.
   static func hasRecord(_ input: RawSpan) -> Bool {
-    unsafe input.withUnsafeBytes { input in
-      unsafe cll_tls_has_record(
-        input.baseAddress?.assumingMemoryBound(to: UInt8.self), input.count)
-    }
+    RecordBounds.length(of: Span(_bytes: input)) > 0
   }
 
   // MARK: Facts
