@@ -36,29 +36,6 @@ static inline const void *_Nonnull cll_task_watch(void *_Nonnull context) {
 static inline void cll_task_unwatch(const void *_Nonnull record) {
   swift_task_removeCancellationHandler(record);
 }
-
-/// The context of a continuation, whose layout is part of the binary interface: compiled code makes
-/// it, and reads and writes most of it.
-struct cll_continuation_context {
-  void *_Nullable parent, *_Nullable function;
-  size_t flags, status;
-  void *_Nullable error, *_Nullable result;
-  struct {
-    const void *_Nullable identity, *_Nullable table;
-  } executor;
-};
-
-/// Makes a new continuation enqueue its task on a serial executor when it is resumed.
-///
-/// Otherwise that is the executor which the task prefers, and the runtime looks for it under the
-/// task's lock.
-static inline void cll_resume_on(
-  void *_Nonnull task, const void *_Nonnull identity, const void *_Nonnull table) {
-  // The task's context comes behind eight words, and is that of the continuation by now.
-  struct cll_continuation_context *context = ((struct cll_continuation_context **)task)[8];
-  context->executor.identity = identity;
-  context->executor.table = table;
-}
 #endif
 
 // Only for the thread sanitizer: everything before `cll_hand_over` in one thread happens before

@@ -19,7 +19,7 @@ extension Outcome {
 /// The receiver of a request's outcome, called exactly once.
 package enum Completion: Sendable {
   /// A suspended task of the loop.
-  case waiter(Waiter<Outcome>)
+  case waiter(RequestWatch.Waiter)
   /// A suspended task that continues elsewhere.
   case distantWaiter(Waiter<Outcome>)
   /// A suspended task that continues on the global pool, with many others at the same time.
@@ -72,8 +72,8 @@ package enum Completion: Sendable {
 
   func callAsFunction(_ outcome: Outcome) {
     switch self {
-    case .waiter(let waiter), .distantWaiter(let waiter), .pooledWaiter(let waiter):
-      waiter(outcome)
+    case .waiter(let waiter): waiter(outcome)
+    case .distantWaiter(let waiter), .pooledWaiter(let waiter): waiter(outcome)
     case .function(let function), .handler(let function): function(outcome)
     case .stream(let channel): channel.value.ended(outcome)
     case .observed(let observed): observed.complete(outcome)

@@ -57,37 +57,41 @@ package protocol RequestSink: AnyObject {
     if !watch.begin(id) { sink.value.cancel(id) }
   }
 
-  /// A watch for a request, with a reference that the caller owns; on the loop.
+  /// A watch for a request; on the loop.
   @inline(__always)
-  func takeWatch() -> Unmanaged<RequestWatch> {
-    guard let watch = unsafe spare else {
-      return unsafe Unmanaged.passRetained(RequestWatch(self))
-    }
-    unsafe spare = watch._withUnsafeGuaranteedRef { unsafe $0.next }
+  func takeWatch() -> RequestWatch {
+    guard let watch = unsafe spare?.takeRetainedValue() else { return RequestWatch(self) }
+    unsafe spare = watch.next
     unsafe spareCount &-= 1
-    return unsafe watch
+    return watch
   }
 
-  /// Keeps a watch that no task uses any more, with the caller's reference; on the loop.
+  /// Keeps a watch that no task uses any more; on the loop.
   @inline(__always)
-  func keep(_ watch: Unmanaged<RequestWatch>) {
-    guard unsafe spareCount < RequestPort.mostSpare else { return unsafe watch.release() }
-    unsafe watch._withUnsafeGuaranteedRef {
-      $0.forget()
-      unsafe $0.next = spare
-    }
-    unsafe spare = watch
+  func keep(_ watch: consuming RequestWatch) {
+    guard unsafe spareCount < RequestPort.mostSpare else { return }
+    watch.forget()
+    unsafe watch.next = spare
+    unsafe spare = Unmanaged.passRetained(watch)
     unsafe spareCount &+= 1
   }
 }
 
-/// Ends a request when the task that waits for it is cancelled.
-@safe final class RequestWatch: Sendable {
+/// A request of a task: ends it when the task is cancelled, and lets a task of the loop wait.
+///
+/// It is an actor that is its own executor. The job of a task that calls `wait` comes to `enqueue`,
+/// and runs when the outcome is there. A continuation costs more: before and after it the runtime
+/// looks up, under the task's lock, which executor the task prefers.
+@safe package actor RequestWatch: SerialExecutor {
   // The waiting function holds the port.
-  private unowned(unsafe) let port: RequestPort
+  private let port: Unmanaged<RequestPort>
   private let serial = Atomic<UInt32>(0)
   /// The request's number, or one of the two values below.
   private let number = Atomic<UInt64>(RequestWatch.unnamed)
+
+  // Both are used on the loop, until the job runs.
+  private nonisolated(unsafe) var outcome: Outcome?
+  private nonisolated(unsafe) var job: UnownedJob?
 
   /// The next spare watch; used on the loop, while no task uses this one.
   fileprivate nonisolated(unsafe) var next: Unmanaged<RequestWatch>?
@@ -96,26 +100,26 @@ package protocol RequestSink: AnyObject {
   private static let cancelled = UInt64.max - 1
 
   init(_ port: RequestPort) {
-    unsafe self.port = port
+    unsafe self.port = Unmanaged.passUnretained(port)
   }
 
   /// Whether its task was cancelled before the request was named.
-  var isCancelled: Bool { number.load(ordering: .relaxed) == RequestWatch.cancelled }
+  nonisolated var isCancelled: Bool { number.load(ordering: .relaxed) == RequestWatch.cancelled }
 
   /// The request's identity; nil until it is named.
-  var id: RequestID? {
+  nonisolated var id: RequestID? {
     let number = number.load(ordering: .acquiring)
     guard number < RequestWatch.cancelled else { return nil }
     return RequestID(serial: serial.load(ordering: .relaxed), number: number)
   }
 
   /// Makes it ready for another request, once no task uses it.
-  func forget() {
+  nonisolated func forget() {
     number.store(RequestWatch.unnamed, ordering: .relaxed)
   }
 
   /// Names the request; returns false if its task was cancelled before.
-  func begin(_ id: RequestID) -> Bool {
+  nonisolated func begin(_ id: RequestID) -> Bool {
     serial.store(id.serial, ordering: .relaxed)
     return number.compareExchange(
       expected: RequestWatch.unnamed, desired: id.number, ordering: .acquiringAndReleasing
@@ -123,19 +127,73 @@ package protocol RequestSink: AnyObject {
   }
 
   /// Handles the cancellation of the task; on any thread.
-  func cancel() {
+  nonisolated func cancel() {
     let (isEarly, number) = number.compareExchange(
       expected: RequestWatch.unnamed, desired: RequestWatch.cancelled,
       ordering: .acquiringAndReleasing)
     guard !isEarly else { return }
     let id = RequestID(serial: serial.load(ordering: .relaxed), number: number)
-    let port = unsafe port
+    let port = unsafe port.takeUnretainedValue()
     // The loop runs this after the job that submits the request.
     port.loop.execute { port.sink.value.cancel(id) }
   }
 }
 
-#if !LONGLINK_PORTABLE
+// MARK: - Waiting on the loop
+
+extension RequestWatch {
+  /// A task that waits in a watch, which it holds. Its holder calls it exactly once, on the loop.
+  @safe package struct Waiter: Sendable {
+    private let watch: Unmanaged<RequestWatch>
+
+    fileprivate init(_ watch: RequestWatch) {
+      unsafe self.watch = Unmanaged.passUnretained(watch)
+    }
+
+    @inline(__always)
+    package func callAsFunction(_ outcome: consuming Outcome) {
+      var outcome: Outcome? = outcome
+      unsafe watch._withUnsafeGuaranteedRef { $0.end(&outcome) }
+    }
+  }
+
+  package nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe asUnownedSerialExecutor()
+  }
+
+  package nonisolated func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    unsafe port._withUnsafeGuaranteedRef { port in
+      guard port.loop.isCurrent else { return port.loop.execute { self.suspended(job) } }
+      suspended(job)
+    }
+  }
+
+  /// The task waits now.
+  private nonisolated func suspended(_ job: UnownedJob) {
+    if unsafe outcome == nil { unsafe self.job = job } else { resume(job) }
+  }
+
+  @inline(__always)
+  private nonisolated func end(_ outcome: inout Outcome?) {
+    unsafe swap(&self.outcome, &outcome)
+    if let job = unsafe job.take() { resume(job) }
+  }
+
+  /// After its wait a task goes on to where it belongs: the loop may run it as a task of its own.
+  private nonisolated func resume(_ job: UnownedJob) {
+    unsafe port._withUnsafeGuaranteedRef { $0.loop.enqueueOnTaskExecutor(ExecutorJob(job)) }
+  }
+
+  /// Suspends until the outcome is there.
+  // Without an access to the actor, the compiler would not make the task enter it.
+  fileprivate func wait() { precondition(unsafe outcome != nil) }
+
+  /// Takes the outcome, after `wait`.
+  fileprivate nonisolated func takeOutcome() -> Outcome { unsafe outcome.take()! }
+}
+
+#if compiler(<6.4) && !LONGLINK_PORTABLE
 /// The function that `cll_task_watch` calls.
 @_cdecl("cll_task_cancelled")
 func taskCancelled(_ context: UnsafeMutableRawPointer) {
@@ -156,73 +214,93 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   _ options: RequestOptions
 ) async throws(LongLinkError) -> [UInt8] {
   let isHere = port.loop.isCurrent
-  // A statement of its own: as an operand of `&&` it would be nil.
-  let actor = #isolation
-  let place: CallerContext = isHere ? .loop : actor == nil && runsOnPool() ? .pool : .elsewhere
-  // This function owns the reference until its end.
-  let watch =
-    unsafe isHere ? port.takeWatch() : Unmanaged.passRetained(RequestWatch(port))
-  #if LONGLINK_PORTABLE
-  let watched = unsafe watch.takeUnretainedValue()
-  let outcome = await withTaskCancellationHandler {
-    unsafe await answer(port, type, body, options, place, watch)
-  } onCancel: {
-    watched.cancel()
-  }
-  #else
-  let record = unsafe cll_task_watch(watch.toOpaque())
-  let outcome = unsafe await answer(port, type, body, options, place, watch)
-  unsafe cll_task_unwatch(record)
-  #endif
-  if port.loop.isCurrent { unsafe port.keep(watch) } else { unsafe watch.release() }
+  let watch = isHere ? port.takeWatch() : RequestWatch(port)
+  let outcome =
+    if isHere {
+      await answerHere(port, type, body, options, watch)
+    } else {
+      await distantAnswer(port, type, body, options, watch)
+    }
+  if port.loop.isCurrent { port.keep(watch) }
   switch consume outcome {
   case .success(let body): return body
   case .failure(let error): throw error
   }
 }
 
-/// The place where the calling task runs.
-private enum CallerContext {
-  case loop
-  case pool
-  case elsewhere
+/// Submits a request from a task on the loop, and waits for its outcome.
+@inline(__always)
+private func answerHere(
+  _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
+  _ watch: RequestWatch
+) async -> Outcome {
+  #if compiler(<6.4) && !LONGLINK_PORTABLE
+  let record = unsafe cll_task_watch(Unmanaged.passUnretained(watch).toOpaque())
+  defer { unsafe cll_task_unwatch(record) }
+  let isCancelled = watch.isCancelled
+  #else
+  let isCancelled = Task.isCancelled
+  #endif
+  if isCancelled { return cancelled(port, type, options) }
+  let completion = Completion.waiter(RequestWatch.Waiter(watch))
+  port.submit(type, body, options, completion.recorded(by: port.record(type, options)), watch)
+  #if compiler(<6.4) && !LONGLINK_PORTABLE
+  await watch.wait()
+  #else
+  // The operation returns nothing, so that the task leaves the watch only once.
+  await withTaskCancellationHandler {
+    await watch.wait()
+  } onCancel: {
+    watch.cancel()
+  }
+  #endif
+  return watch.takeOutcome()
 }
 
-/// Submits a request whose task is watched, and waits for its outcome.
-@inline(__always)
-private func answer(
+/// Submits a request from a task that is not on the loop, and waits for its outcome.
+private func distantAnswer(
   _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
-  _ place: CallerContext, _ watch: Unmanaged<RequestWatch>
+  _ watch: RequestWatch
 ) async -> Outcome {
-  if unsafe watch._withUnsafeGuaranteedRef({ $0.isCancelled }) {
-    let outcome = Outcome.failure(LongLinkError(.cancelled, doing: .request(type)))
-    if let record = port.record(type, options) { port.loop.execute { record.end(outcome) } }
-    return outcome
+  // A statement of its own: as an operand of `&&` it would be nil.
+  let actor = #isolation
+  let isOfPool = actor == nil && runsOnPool()
+  #if compiler(<6.4) && !LONGLINK_PORTABLE
+  let record = unsafe cll_task_watch(Unmanaged.passUnretained(watch).toOpaque())
+  defer { unsafe cll_task_unwatch(record) }
+  return await submitted(port, type, body, options, isOfPool, watch)
+  #else
+  return await withTaskCancellationHandler {
+    await submitted(port, type, body, options, isOfPool, watch)
+  } onCancel: {
+    watch.cancel()
   }
+  #endif
+}
+
+/// Hands a request, whose task is watched, to the loop, and waits for its outcome.
+private func submitted(
+  _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
+  _ isOfPool: Bool, _ watch: RequestWatch
+) async -> Outcome {
+  if watch.isCancelled { return cancelled(port, type, options) }
   return await suspend { waiter in
-    #if LONGLINK_PORTABLE
-    // The documented functions may have left the loop.
-    let isHere = port.loop.isCurrent
-    #else
-    let isHere = place == .loop
-    #endif
-    if isHere {
-      #if compiler(<6.4) && !LONGLINK_PORTABLE
-      waiter.resume(by: port)
-      #endif
-      unsafe watch._withUnsafeGuaranteedRef { watch in
-        let completion = Completion.waiter(waiter).recorded(by: port.record(type, options))
-        port.submit(type, body, options, completion, watch)
-      }
-    } else {
-      let waiting: Completion = place == .pool ? .pooledWaiter(waiter) : .distantWaiter(waiter)
-      let completion = waiting.recorded(by: port.record(type, options))
-      // The task may have ended before the loop runs this.
-      port.loop.execute { [watch = unsafe watch.takeUnretainedValue(), options = copy options] in
-        port.submit(type, body, options, completion, watch)
-      }
+    let waiting: Completion = isOfPool ? .pooledWaiter(waiter) : .distantWaiter(waiter)
+    let completion = waiting.recorded(by: port.record(type, options))
+    // The task may have ended before the loop runs this.
+    port.loop.execute { [options = copy options] in
+      port.submit(type, body, options, completion, watch)
     }
   }
+}
+
+/// The outcome of a request that was not submitted, because its task was cancelled.
+private func cancelled(
+  _ port: RequestPort, _ type: MessageType, _ options: RequestOptions
+) -> Outcome {
+  let outcome = Outcome.failure(LongLinkError(.cancelled, doing: .request(type)))
+  if let record = port.record(type, options) { port.loop.execute { record.end(outcome) } }
+  return outcome
 }
 
 /// Whether the current task, which is isolated to no actor, runs on the global pool with ordinary

@@ -36,11 +36,11 @@ extension Requests {
   }
 
   @inline(__always)
-  private func complete(_ completion: Completion, _ outcome: Outcome) {
+  private func complete(_ completion: Completion, _ outcome: consuming Outcome) {
     switch completion {
     case .observed(let observed): completeObserved(observed, outcome)
-    case .waiter, .function, .handler, .stream:
-      completion(outcome)
+    case .waiter(let waiter): waiter(outcome)
+    case .function, .handler, .stream: completion(outcome)
     case .distantWaiter:
       completion(outcome)
       loop.expectWork()

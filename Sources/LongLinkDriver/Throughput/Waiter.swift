@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLongLinkSystem
-import LongLinkTransport
 
 /// A suspended caller. Its holder calls it exactly once.
 @safe package struct Waiter<Value: Sendable>: Sendable {
@@ -19,29 +18,6 @@ import LongLinkTransport
     unsafe continuation.resume(returning: value)
   }
 }
-
-#if compiler(<6.4) && !LONGLINK_PORTABLE
-extension Waiter {
-  /// Lets an executor enqueue the task when it is resumed, not the one that the task prefers.
-  ///
-  /// After each suspension a task goes on to where it belongs, so that it may be resumed anywhere.
-  @inline(__always)
-  func resume(by executor: some SerialExecutor) {
-    // An executor is an object and its conformance.
-    let (object, conformance) = unsafe unsafeBitCast(
-      UnownedSerialExecutor(ordinary: executor), to: (UnsafeRawPointer, UnsafeRawPointer).self)
-    unsafe cll_resume_on(continuation.address, object, conformance)
-  }
-}
-
-/// Enqueues the tasks that wait on its loop for its requests. It is not the loop, because the loop
-/// runs jobs of an executor as those of an actor, which these tasks would have to leave.
-extension RequestPort: SerialExecutor {
-  @usableFromInline package func enqueue(_ job: consuming ExecutorJob) {
-    loop.enqueueOnTaskExecutor(job)
-  }
-}
-#endif
 
 /// Suspends until `body`'s waiter is called.
 @inline(__always)
