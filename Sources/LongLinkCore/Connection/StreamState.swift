@@ -48,6 +48,9 @@ struct ItemInflow: Equatable, Sendable {
   /// What it can come to take, without an item that is larger than the window.
   var ceiling: Int { hasEnded ? held : max(reserved, window) }
 
+  /// What this direction adds to the sums of all streams.
+  var sums: (reserved: Int, ceiling: Int, held: Int) { (reserved, ceiling, held) }
+
   /// Whether whole items wait that fill the window, where no credit holds the peer back. An item
   /// that is arriving alone is read to its end.
   var isFull: Bool { untaken > 0 && held >= window }

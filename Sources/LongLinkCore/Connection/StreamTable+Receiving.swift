@@ -25,32 +25,29 @@ extension StreamTable {
   mutating func arrived(
     _ head: FrameHead, in slot: Int, at now: LinkInstant
   ) throws(Violation) -> Part {
-    guard var inflow = self[slot].incoming else { throw Violation(.itemNotExpected, head) }
-    guard !inflow.hasEnded else { throw Violation(.itemAfterEnd, head) }
     let cost = Wire.itemOverhead + head.length
+    let isLast = !head.flags.contains(.more)
+    let size = partialCount(head.serial) + head.length
     table[slot: slot].hasHeardPeer = true
-    if usesCredit {
-      guard cost <= inflow.credit else {
+    let part = try changeIncoming(slot) { [usesCredit, maxBody] inflow throws(Violation) -> Part in
+      guard !inflow.hasEnded else { throw Violation(.itemAfterEnd, head) }
+      guard !usesCredit || cost <= inflow.credit else {
         throw Violation(.creditExceeded, head, value: UInt64(cost))
       }
-      inflow.arrived(cost, at: now)
+      let isFirst = inflow.partial == 0
+      guard isFirst && isLast || size <= maxBody else {
+        throw Violation(.lengthOverLimit, head, value: UInt64(size))
+      }
+      if usesCredit { inflow.arrived(cost, at: now) }
+      inflow.partial += cost
+      guard isLast else { return .fragment }
+      let whole = inflow.partial
+      inflow.partial = 0
+      inflow.completed(whole)
+      return isFirst ? .whole(cost: whole) : .last(cost: whole)
     }
-    let isFirst = inflow.partial == 0
-    let isLast = !head.flags.contains(.more)
-    if !isFirst || !isLast {
-      let size = partialCount(head.serial) + head.length
-      guard size <= maxBody else { throw Violation(.lengthOverLimit, head, value: UInt64(size)) }
-    }
-    inflow.partial += cost
-    guard isLast else {
-      setIncoming(slot, inflow)
-      return .fragment
-    }
-    let whole = inflow.partial
-    inflow.partial = 0
-    inflow.completed(whole)
-    setIncoming(slot, inflow)
-    return isFirst ? .whole(cost: whole) : .last(cost: whole)
+    guard let part else { throw Violation(.itemNotExpected, head) }
+    return part
   }
 
   /// Notes that the peer's items have ended. Throws if the exchange does not allow it.

@@ -144,14 +144,22 @@ package struct StreamTable: ~Copyable {
     slot(of: serial).flatMap { self[$0].outgoing }?.hasEnded ?? true
   }
 
-  /// Changes the account of the receiving direction.
+  /// Changes the account of the receiving direction, where it is; nil if there is none.
   @inline(__always)
-  mutating func setIncoming(_ slot: Int, _ new: ItemInflow) {
-    guard let old = table[slot: slot].incoming else { return }
+  mutating func changeIncoming<Result, Failure>(
+    _ slot: Int, _ change: (inout ItemInflow) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
+    guard let old = table[slot: slot].incoming?.sums else { return nil }
+    let result = try change(&table[slot: slot].incoming!)
+    let new = table[slot: slot].incoming!.sums
     reserved += new.reserved - old.reserved
     ceiling += new.ceiling - old.ceiling
     heldBytes += new.held - old.held
-    table[slot: slot].incoming = new
+    return result
+  }
+
+  mutating func setIncoming(_ slot: Int, _ new: ItemInflow) {
+    _ = changeIncoming(slot) { $0 = new }
   }
 }
 
