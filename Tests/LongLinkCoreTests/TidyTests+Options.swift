@@ -21,19 +21,27 @@ extension TidyTests {
     }
   }
 
-  /// The options in the declarations of configurations.
+  /// The options in the declarations of configurations, those of groups as `limits.maxBody`.
   private func options(of source: Source) -> [(type: String, option: String)] {
-    guard source.mentions(["Configuration: Sendable {"]) else { return [] }
+    guard source.mentions(["Configuration: Sendable {", "Configuration {"]) else { return [] }
     var found: [(String, String)] = []
-    var type: (name: String, indent: Substring)?
+    var type: (name: String, indent: Substring, isExtension: Bool)?
+    var group: String?
     for line in source.lines {
-      if let start = line.firstMatch(of: /^( *)public struct (\w*Configuration): Sendable \{/) {
-        type = (String(start.2), start.1)
+      if let start = line.firstMatch(
+        of: /^( *)(public struct|extension) (\w*Configuration)(: Sendable)? \{/)
+      {
+        type = (String(start.3), start.1, start.2 == "extension")
       } else if let current = type {
         if line == current.indent + "}" { type = nil }
-        if let option = line.firstMatch(of: /^( *)public var (\w+)/),
-          option.1 == current.indent + "  "
-        {
+        if line == current.indent + "  }" { group = nil }
+        if let start = line.firstMatch(of: /^  public struct (\w+): Sendable \{/) {
+          group = start.1.lowercased()
+        }
+        guard let option = line.firstMatch(of: /^( *)public var (\w+)/) else { continue }
+        if let group, current.isExtension {
+          found.append((current.name, "\(group).\(option.2)"))
+        } else if !current.isExtension, option.1 == current.indent + "  " {
           found.append((current.name, String(option.2)))
         }
       }

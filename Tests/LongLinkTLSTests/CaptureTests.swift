@@ -56,7 +56,7 @@ import Testing
     var server = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
     server.logger.logLevel = .critical
     server.security = isSecured ? try .tls(.with()) : nil
-    server.authenticate = { request in
+    server.identity.authenticate = { request in
       request.credential == credential ? Authentication(Principal("client")) : .anonymous
     }
     let running = try LongLinkServer(server)
@@ -71,8 +71,8 @@ import Testing
       var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: relay.port)])
       configuration.logger.logLevel = .critical
       configuration.security = security
-      configuration.credential = { credential }
-      configuration.sendsCredentialUnencrypted = !isSecured
+      configuration.identity.credential = { credential }
+      configuration.identity.sendsCredentialUnencrypted = !isSecured
       let client = try LongLinkClient(configuration)
       let pushes = client.pushes(of: 5)
       #expect(try await client.request(World.echo, body) == answer)

@@ -238,7 +238,7 @@ import Testing
     async throws
   {
     var parts = World.Parts(nil, try .tls(.with()))
-    parts.client.timeout = .seconds(3600)
+    parts.client.timeouts.request = .seconds(3600)
     _ = try await World.simulate(parts) { world in
       let simulation = world.simulation!
       let begin = simulation.now

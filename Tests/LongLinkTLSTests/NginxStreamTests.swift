@@ -22,7 +22,7 @@ import Testing
     parts.client.servers = [ServerEntry(.host("127.0.0.1", port: port))]
     parts.client.security = security
     // It connects again until nginx listens.
-    parts.client.timeout = .seconds(60)
+    parts.client.timeouts.request = .seconds(60)
     return try LongLinkClient(parts.client)
   }
 

@@ -36,7 +36,7 @@ import Testing
       configuration.security = try .tls(client)
       configuration.logger.logLevel = .critical
       configuration.heartbeat = Heartbeat(interval: .seconds(4), timeout: .seconds(2))
-      configuration.timeout = .seconds(60)
+      configuration.timeouts.request = .seconds(60)
       let client = try LongLinkClient(configuration, on: simulation.eventLoop(named: "client"))
       var outcome = Outcome()
       let start = simulation.now

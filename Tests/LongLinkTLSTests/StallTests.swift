@@ -18,7 +18,7 @@ import Testing
     bytes: Int
   ) async throws {
     var parts = try World.Parts()
-    parts.client.timeout = .seconds(120)
+    parts.client.timeouts.request = .seconds(120)
     let (error, simulation) = try await World.simulate(parts, conditions: .byteByByte) { world in
       guard let simulation = world.simulation else { return nil as LongLinkError? }
       let connecting = simulation.spawn { () -> LongLinkError? in
@@ -60,7 +60,7 @@ import Testing
       var configuration = ClientConfiguration(servers: [.host("10.0.0.1", port: 7_000)])
       configuration.security = try .tls(.trusting())
       configuration.logger.logLevel = .critical
-      configuration.connectTimeout = .seconds(4)
+      configuration.timeouts.connect = .seconds(4)
       let client = try LongLinkClient(configuration, on: simulation.eventLoop(named: "client"))
       var failure: LongLinkError?
       do throws(LongLinkError) { try await client.connect() } catch { failure = error }
@@ -70,7 +70,7 @@ import Testing
       await scripted.stop()
 
       var parts = try World.Parts()
-      parts.server.firstFrameTimeout = .seconds(3)
+      parts.server.timeouts.firstFrame = .seconds(3)
       parts.server.logger = log.logger
       let server = try World.makeServer(parts, on: [simulation.eventLoop(named: "server")])
       try await server.start()
@@ -80,10 +80,9 @@ import Testing
       await server.shutDown()
       return failure
     }
-    #expect(
-      error?.detail
-        == "the server did not complete the handshake of TLS in time (connectTimeout: 4.0 seconds)")
-    let ending = "the client did not complete the handshake of TLS in time (firstFrameTimeout: 3.0 "
+    let late = "did not complete the handshake of TLS in time"
+    #expect(error?.detail == "the server \(late) (timeouts.connect: 4.0 seconds)")
+    let ending = "the client \(late) (timeouts.firstFrame: 3.0 "
     let told = log.all.compactMap { $0.metadata["detail"] }
     #expect(told.contains { $0.hasPrefix(ending) }, "\(told)")
   }

@@ -236,8 +236,8 @@ import Testing
 
   @Test func `5000 handshakes that stand still keep no client away`() async throws {
     var parts = try World.Parts()
-    parts.server.maxConnectionRatePerAddress = 1_000_000
-    parts.server.maxConnectionsPerAddress = 1_000_000
+    parts.server.addresses.maxConnectionRate = 1_000_000
+    parts.server.addresses.maxConnections = 1_000_000
     _ = try await World.simulate(parts) { [parts] world in
       guard let simulation = world.simulation else { return }
       let loop = simulation.eventLoop(named: "hostile")

@@ -6,7 +6,7 @@
 /// 136 KiB with TLS. A change to a part of them changes those numbers.
 package enum UnopenedConnection {
   /// The first frame, of at most 65,536 bytes after its header, and what one read brings with it;
-  /// this part counts towards `memoryLimit`.
+  /// this part counts towards `limits.memoryLimit`.
   package static let input = 65_536 + 16 + 4_096
   /// The connection itself, as while it is idle, and its answer to a hello.
   package static let state = 8_192

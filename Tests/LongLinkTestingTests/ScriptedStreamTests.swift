@@ -161,7 +161,7 @@ import Testing
     try await simulation.run {
       var configuration = ServerConfiguration(listen: [.host("10.0.0.1", port: 7_000)])
       configuration.logger.logLevel = .critical
-      configuration.streamWindows.first = 2_048
+      configuration.limits.streamWindows.first = 2_048
       let server = try LongLinkServer(configuration, on: [simulation.mainLoop])
       server.routeStream(6, [.requestItems, .responseItems]) { _, items, writer in
         for try await item in items { try await writer.write(item) }

@@ -59,10 +59,10 @@ import Testing
     try await Stage.pair(in: environment) {
       $0.heartbeat = heartbeat
       $0.adaptiveHeartbeat = policy
-      $0.connectTimeout = connectTimeout
+      $0.timeouts.connect = connectTimeout
       guard !forgets else { return }
-      $0.loadHeartbeat = { memory.load(network: $0) }
-      $0.storeHeartbeat = { memory.store($0, network: $1) }
+      $0.adaptiveHeartbeat?.load = { memory.load(network: $0) }
+      $0.adaptiveHeartbeat?.store = { memory.store($0, network: $1) }
     } server: {
       $0.heartbeat = serverHeartbeat
     } _: { stage, server, client in

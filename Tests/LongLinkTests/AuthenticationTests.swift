@@ -18,7 +18,7 @@ import Testing
       server.routeBasics()
       server.route(7) { request in Array((request.peer.principal?.name ?? "nobody").utf8) }
     } configure: {
-      $0.authenticate = authenticate
+      $0.identity.authenticate = authenticate
       configure(&$0)
     }
   }
@@ -55,8 +55,8 @@ import Testing
     try await Stage.run(environment) { stage in
       let server = try await Self.serve(stage) { try Self.byKey($0) }
       let client = try stage.client(of: server) {
-        $0.credential = { Array("key-ann".utf8) }
-        $0.sendsCredentialUnencrypted = true
+        $0.identity.credential = { Array("key-ann".utf8) }
+        $0.identity.sendsCredentialUnencrypted = true
       }
       try await client.expectName("ann")
       #expect(await server.counters().authentications.accepted == 1)
@@ -74,7 +74,7 @@ import Testing
         }
         server.onPush(8) { _, _ in calls.add(0) }
       } configure: {
-        $0.authenticate = { request in
+        $0.identity.authenticate = { request in
           await answer.wait()
           return try Self.byKey(request)
         }
@@ -131,9 +131,9 @@ import Testing
     try await Stage.serving(in: .short) { server in
       server.route(7) { request in Array((request.peer.principal?.name ?? "nobody").utf8) }
     } client: {
-      $0.credential = { Array("key-eve".utf8) }
+      $0.identity.credential = { Array("key-eve".utf8) }
     } server: {
-      $0.authenticate = { request in
+      $0.identity.authenticate = { request in
         seen.add(request.isShortLink)
         return try Self.byKey(request)
       }
@@ -179,8 +179,8 @@ import Testing
         return try Self.byKey(request)
       }
       let client = try stage.client(of: server) {
-        $0.credential = { Array("key-ann".utf8) }
-        $0.sendsCredentialUnencrypted = true
+        $0.identity.credential = { Array("key-ann".utf8) }
+        $0.identity.sendsCredentialUnencrypted = true
       }
       try await client.expectName("ann")
       let counters = await server.counters().authentications
@@ -193,7 +193,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let ends = Latch()
       let server = try await Self.serve(stage) {
-        if let limit { $0.authenticationTimeout = limit }
+        if let limit { $0.identity.timeout = limit }
       } _: { _ in
         await ends.wait()
         return .anonymous
@@ -215,7 +215,7 @@ import Testing
     try await Stage.simulate { stage, _ in
       let (calls, ends) = (Tally<Int>(), Latch())
       let server = try await Self.serve(stage) {
-        $0.maxAuthentications = 3
+        $0.identity.maxAuthentications = 3
       } _: { _ in
         calls.add(1)
         await ends.wait()
@@ -245,7 +245,7 @@ import Testing
   @Test func `a connection whose credential has expired is drained`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await Self.serve(stage) {
-        $0.credentialGrace = .seconds(3)
+        $0.identity.credentialGrace = .seconds(3)
       } _: { _ in
         Authentication(Principal("ann"), validity: .seconds(60))
       }
@@ -285,7 +285,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let lanes = (0..<2).map { simulation.eventLoop(named: "lane \($0)") }
       let server = try await stage.serve(
-        on: lanes, configure: { $0.authenticate = { try Self.byKey($0) } })
+        on: lanes, configure: { $0.identity.authenticate = { try Self.byKey($0) } })
       var clients: [SimulatedClient] = []
       for _ in 0..<4 {
         let client = try await Self.raw(stage, server)

@@ -31,7 +31,7 @@ import Testing
       server.route(4) { _ in [UInt8](repeating: 9, count: 16_777_216) }
       server.route(5) { _ in [UInt8](repeating: 9, count: 16_777_217) }
     } client: {
-      $0.timeout = .seconds(600)
+      $0.timeouts.request = .seconds(600)
     } _: { _, _, client in
       // The metadata that tells the deadline is part of the body.
       let largest = [UInt8](repeating: 7, count: 16_777_216 - 64)
@@ -54,7 +54,7 @@ import Testing
         window: 65_536
       )
       let server = try await stage.serve()
-      let client = try stage.client(of: server) { $0.timeout = .seconds(600) }
+      let client = try stage.client(of: server) { $0.timeouts.request = .seconds(600) }
       try await client.connect()
       let began = simulation.now
       let body = body(4_000_000)
@@ -76,7 +76,7 @@ import Testing
   }
 
   @Test func `large bodies share a connection`() async throws {
-    try await Stage.pair(client: { $0.timeout = .seconds(600) }) { _, server, client in
+    try await Stage.pair(client: { $0.timeouts.request = .seconds(600) }) { _, server, client in
       let bodies = (0..<6).map { body(200_000 + $0 * 50_001) }
       let tasks = bodies.map { client.submit(.echo, $0) }
       for (task, body) in zip(tasks, bodies) {

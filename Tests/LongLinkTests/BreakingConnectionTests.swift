@@ -111,7 +111,7 @@ private struct BreakingRun {
     var clientConfiguration = ClientConfiguration(
       servers: [server.endpoint])
     clientConfiguration.logger.logLevel = .critical
-    clientConfiguration.timeout = .seconds(300)
+    clientConfiguration.timeouts.request = .seconds(300)
     clientConfiguration.reconnect = ReconnectPolicy(
       afterClose: .milliseconds(2),
       afterLostHeartbeat: .milliseconds(2),

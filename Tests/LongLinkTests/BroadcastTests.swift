@@ -15,9 +15,9 @@ import Testing
     _ count: Int, _ stage: Stage, _ received: Tally<(client: Int, number: UInt8)>
   ) async throws -> (LongLinkServer, [LongLinkClient]) {
     let server = try await stage.serve(configure: {
-      $0.maxHandshakes = count + 1
-      $0.maxConnectionsPerAddress = count + 1
-      $0.maxConnectionRatePerAddress = 1_000_000
+      $0.limits.maxHandshakes = count + 1
+      $0.addresses.maxConnections = count + 1
+      $0.addresses.maxConnectionRate = 1_000_000
     })
     var clients: [LongLinkClient] = []
     for index in 0..<count {
@@ -119,14 +119,14 @@ import Testing
           }
         }
       } configure: {
-        $0.waterMarks = WaterMarks(high: 100_000, low: 40_000)
-        $0.authenticate = { try AuthenticationTests.byKey($0) }
+        $0.limits.waterMarks = WaterMarks(high: 100_000, low: 40_000)
+        $0.identity.authenticate = { try AuthenticationTests.byKey($0) }
       }
       var clients: [LongLinkClient] = []
       for name in names {
         let client = try stage.client(of: server) {
-          $0.credential = { Array("key-\(name)".utf8) }
-          $0.sendsCredentialUnencrypted = true
+          $0.identity.credential = { Array("key-\(name)".utf8) }
+          $0.identity.sendsCredentialUnencrypted = true
         }
         try await client.connect()
         clients.append(client)

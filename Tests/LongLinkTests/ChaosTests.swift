@@ -72,7 +72,7 @@ import Testing
         $0.reconnect.cap = .milliseconds(500)
         $0.reconnect.afterClose = .milliseconds(50)
         $0.reconnect.afterLostHeartbeat = .milliseconds(100)
-        $0.maxWaiting = 40
+        $0.limits.maxWaiting = 40
       }
       let breaking = stage.spawn { try await self.breakLinks(simulation, servers) }
       let tasks = try await self.ask(client, simulation, outcomes, executions.asked)
@@ -112,10 +112,10 @@ import Testing
           }
         },
         configure: {
-          $0.maxInFlight = limit
+          $0.limits.maxInFlight = limit
           // Two large bodies at once are too much.
-          $0.maxBody = 200_000
-          $0.maxRequestBytes = 200_000
+          $0.limits.maxBody = 200_000
+          $0.limits.maxRequestBytes = 200_000
         }
       )
       servers.append(server)

@@ -10,7 +10,8 @@ import Testing
 @Suite struct CloseTests {
   @Test(arguments: TestEnvironment.allCases)
   func `closing ends every request once`(_ environment: TestEnvironment) async throws {
-    try await Stage.pair(in: environment, server: { $0.maxInFlight = 3 }) { stage, server, client in
+    try await Stage.pair(in: environment, server: { $0.limits.maxInFlight = 3 }) {
+      stage, server, client in
       try await client.connect()
       let endings = Tally<(Int, Result<[UInt8], LongLinkError>)>()
       for number in 0..<10 {
@@ -53,7 +54,7 @@ import Testing
         return request.body
       }
     } server: {
-      $0.maxInFlight = 2
+      $0.limits.maxInFlight = 2
     } _: { stage, server, client in
       try await client.connect()
       let tasks = (0..<4).map { client.submit(.echo, [UInt8($0)]) }

@@ -36,7 +36,7 @@ import Darwin
     async throws
   {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.maxBody = 1_000 })
+      let server = try await stage.serve(configure: { $0.limits.maxBody = 1_000 })
       simulation.network.connects = .refused
       let client = try stage.client(of: server)
       let seen = Tally<ConnectionState>()

@@ -14,8 +14,8 @@ import Testing
     configure: (inout ClientConfiguration) -> Void = { _ in }
   ) throws -> LongLinkClient {
     try stage.client(of: server) {
-      $0.credential = { key.use() }
-      $0.sendsCredentialUnencrypted = true
+      $0.identity.credential = { key.use() }
+      $0.identity.sendsCredentialUnencrypted = true
       configure(&$0)
     }
   }
@@ -23,7 +23,10 @@ import Testing
   @Test(
     arguments: [
       (401, true, "the server did not accept the credential (401)"),
-      (401, false, "the server did not accept this client, which has no `credential` (401)"),
+      (
+        401, false,
+        "the server did not accept this client, which has no `identity.credential` (401)"
+      ),
       (403, true, "the server does not allow this client to connect (403)"),
       (503, true, "the server is draining, and takes no new clients (503)"),
       (400, true, "the server ended the connection because of what this side sent (400)"),
@@ -38,8 +41,8 @@ import Testing
       server.handshake = .refuse(code, "so it is")
       let key = Key("a")
       let client = try stage.client(to: [server.endpoint]) {
-        if hasCredential { $0.credential = { key.use() } }
-        $0.sendsCredentialUnencrypted = true
+        if hasCredential { $0.identity.credential = { key.use() } }
+        $0.identity.sendsCredentialUnencrypted = true
       }
       let error = try await failure { try await client.connect() }
       #expect(error.detail == "\(text): so it is")
@@ -51,7 +54,7 @@ import Testing
     try await Stage.simulate { stage, _ in
       let seen = Tally<[UInt8]>()
       let server = try await stage.serve(configure: {
-        $0.authenticate = { request in
+        $0.identity.authenticate = { request in
           seen.add(request.credential ?? [])
           return .anonymous
         }
@@ -72,7 +75,7 @@ import Testing
   {
     try await Stage.simulate { stage, _ in
       let server = try await stage.serve(configure: {
-        $0.authenticate = { try AuthenticationTests.byKey($0) }
+        $0.identity.authenticate = { try AuthenticationTests.byKey($0) }
       })
       let key = Key("wrong")
       let client = try Self.client(of: server, key, stage)
@@ -99,12 +102,12 @@ import Testing
   @Test func `a final refusal is told in place of what failed between`() async throws {
     try await Stage.simulate { stage, _ in
       let server = try await stage.serve(configure: {
-        $0.authenticate = { try AuthenticationTests.byKey($0) }
+        $0.identity.authenticate = { try AuthenticationTests.byKey($0) }
       })
       let key = Key("wrong")
       let client = try stage.client(to: server.endpoints + [.host("10.0.0.1", port: 9)]) {
-        $0.credential = { key.use() }
-        $0.sendsCredentialUnencrypted = true
+        $0.identity.credential = { key.use() }
+        $0.identity.sendsCredentialUnencrypted = true
       }
       let error = try await failure { try await client.request(.echo, [1]) }
       #expect(error.code == .notAccepted && error.response == .unauthenticated, "\(error)")
@@ -115,12 +118,12 @@ import Testing
   @Test func `another one after a refusal is tried`() async throws {
     try await Stage.simulate { stage, _ in
       let server = try await stage.serve(configure: {
-        $0.authenticate = { try AuthenticationTests.byKey($0) }
+        $0.identity.authenticate = { try AuthenticationTests.byKey($0) }
       })
       let count = Tally<Int>()
       let client = try stage.client(of: server) {
-        $0.sendsCredentialUnencrypted = true
-        $0.credential = {
+        $0.identity.sendsCredentialUnencrypted = true
+        $0.identity.credential = {
           count.add(1)
           let number = count.elements.count
           return Array((number < 5 ? "wrong-\(number)" : "key-ann").utf8)
@@ -140,8 +143,9 @@ import Testing
             return request.body
           }
         } configure: {
-          $0.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(2)) }
-          $0.credentialGrace = .seconds(2)
+          $0.identity.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(2))
+          }
+          $0.identity.credentialGrace = .seconds(2)
         }
         let client = try Self.client(of: server, Key("k"), stage)
         let end = simulation.now.advanced(by: .seconds(60))
@@ -173,12 +177,13 @@ import Testing
     for seed: UInt64 in 1...5 {
       try await Stage.simulate(seed: seed) { stage, simulation in
         let server = try await stage.serve(configure: {
-          $0.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(60)) }
+          $0.identity.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(60))
+          }
         })
         let calls = Tally<Int>()
         let client = try stage.client(of: server) {
-          $0.sendsCredentialUnencrypted = true
-          $0.credential = {
+          $0.identity.sendsCredentialUnencrypted = true
+          $0.identity.credential = {
             calls.add(1)
             if calls.count == 2 || calls.count == 3 { throw NoToken() }
             return [1]
@@ -199,8 +204,8 @@ import Testing
       let server = try await stage.serve()
       let (calls, goOn) = (Tally<Int>(), Latch())
       let client = try stage.client(of: server) {
-        $0.sendsCredentialUnencrypted = true
-        $0.credential = {
+        $0.identity.sendsCredentialUnencrypted = true
+        $0.identity.credential = {
           calls.add(1)
           await goOn.wait()
           return [1]
@@ -223,8 +228,8 @@ import Testing
       let server = try await stage.serve()
       let count = Tally<Int>()
       let client = try stage.client(of: server) {
-        $0.sendsCredentialUnencrypted = true
-        $0.credential = {
+        $0.identity.sendsCredentialUnencrypted = true
+        $0.identity.credential = {
           count.add(1)
           if count.elements.count == 1 { throw NoToken() }
           return [UInt8](repeating: 0, count: count.elements.count == 2 ? 60_001 : 60_000)
@@ -242,7 +247,7 @@ import Testing
   @Test func `a server's end of a credential brings the client back at once`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: {
-        $0.authenticate = { try AuthenticationTests.byKey($0) }
+        $0.identity.authenticate = { try AuthenticationTests.byKey($0) }
       })
       let client = try Self.client(of: server, Key("key-ann"), stage)
       try await client.expectEcho([1])

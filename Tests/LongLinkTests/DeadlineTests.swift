@@ -47,7 +47,9 @@ import Testing
 
   @Test func `the client's own deadline applies if a request has none`() async throws {
     try await Stage.simulate { stage, simulation in
-      let client = try stage.client(of: try await stage.serve()) { $0.timeout = .seconds(3) }
+      let client = try stage.client(of: try await stage.serve()) {
+        $0.timeouts.request = .seconds(3)
+      }
       try await client.connect()
       let duration = try await time(simulation) {
         let error = try await failure { try await client.request(.hang, [1]) }
@@ -60,7 +62,7 @@ import Testing
 
   @Test func `a request that waits for room`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.maxInFlight = 2 })
+      let server = try await stage.serve(configure: { $0.limits.maxInFlight = 2 })
       let client = try stage.client(of: server)
       try await client.connect()
       let long = RequestOptions(timeout: .seconds(1_000))
@@ -140,7 +142,7 @@ import Testing
   func `a server that was not told the deadline gets a cancel when it passes`(
     isConnected: Bool, size: Int
   ) async throws {
-    try await Stage.pair(server: { $0.maxBody = 1_000 }) { stage, server, client in
+    try await Stage.pair(server: { $0.limits.maxBody = 1_000 }) { stage, server, client in
       if isConnected { try await client.connect() }
       let error = try await failure {
         try await client.request(
@@ -235,7 +237,7 @@ import Testing
 
   @Test func `thousands of deadlines pass in their order`() async throws {
     try await Stage.simulate { stage, simulation in
-      let client = try stage.client(of: try await stage.serve()) { $0.maxWaiting = 5_000 }
+      let client = try stage.client(of: try await stage.serve()) { $0.limits.maxWaiting = 5_000 }
       try await client.connect()
       let order = Tally<Int>()
       let delays = (0..<3_000).map { _ in Int(simulation.random(in: 1...60_000)) }

@@ -30,9 +30,9 @@ import Testing
         return EmptyBody()
       }
     } configure: {
-      $0.maxBody = 1_000_000
-      $0.maxRequestBytes = 4_000_000
-      $0.memoryLimit = memoryLimit
+      $0.limits.maxBody = 1_000_000
+      $0.limits.maxRequestBytes = 4_000_000
+      $0.limits.memoryLimit = memoryLimit
     }
   }
 
@@ -61,7 +61,8 @@ import Testing
       }
       #expect(refused.allSatisfy { $0.response == .overloaded && $0.delivery == .refused })
       #expect(
-        refused.allSatisfy { "\($0)".contains("memoryLimit of 26000000 bytes") }, "\(refused)")
+        refused.allSatisfy { "\($0)".contains("limits.memoryLimit of 26000000 bytes") },
+        "\(refused)")
       let held = await server.counters().bytesHeld
       #expect(held > 14_000_000 && held < 17_500_000)
       end.open()
@@ -158,8 +159,8 @@ import Testing
         return EmptyBody()
       }
     } server: {
-      $0.maxBody = 1_000_000
-      $0.memoryLimit = 20_000_000
+      $0.limits.maxBody = 1_000_000
+      $0.limits.memoryLimit = 20_000_000
     } _: { stage, server, client in
       let error = try await failure {
         try await client.sendItems(Self.each.type, EmptyBody()) { writer in
@@ -223,7 +224,7 @@ import Testing
     init(decoding body: RawSpan) throws(BodyError) {}
   }
 
-  @Test(arguments: [ServerConfiguration(listen: []).memoryLimit, .max])
+  @Test(arguments: [ServerConfiguration(listen: []).limits.memoryLimit, .max])
   func `one body that only has an estimate may be as large as any`(
     _ memoryLimit: Int
   ) async throws {
@@ -231,7 +232,7 @@ import Testing
       server.routeBasics()
       server.route(RPCMethod<Estimated, EmptyBody>(9)) { _, _ in EmptyBody() }
     } server: {
-      $0.memoryLimit = memoryLimit
+      $0.limits.memoryLimit = memoryLimit
     } _: { _, _, client in
       for count in [1_000, 6_000_000, 16_000_000] {
         _ = try await client.request(9, [UInt8](repeating: 0, count: count))
@@ -248,14 +249,14 @@ import Testing
       server.routeBasics()
       server.route(RPCMethod<Estimated, EmptyBody>(9)) { _, _ in EmptyBody() }
     } server: {
-      $0.maxBody = 1_000_000
-      $0.memoryLimit = memoryLimit
+      $0.limits.maxBody = 1_000_000
+      $0.limits.memoryLimit = memoryLimit
     } _: { _, server, client in
       let error = try await failure {
         try await client.request(9, [UInt8](repeating: 0, count: 900_000))
       }
       #expect(error.response == .tooLarge && error.delivery == .refused, "\(error)")
-      #expect("\(error)".contains("more than \(most) bytes (by the server's memoryLimit)"))
+      #expect("\(error)".contains("more than \(most) bytes (by the server's limits.memoryLimit)"))
     }
   }
 
@@ -277,8 +278,8 @@ import Testing
         }
       }
     } server: {
-      $0.maxBody = 1_000_000
-      $0.memoryLimit = 20_000_000
+      $0.limits.maxBody = 1_000_000
+      $0.limits.memoryLimit = 20_000_000
     } _: { stage, server, client in
       let request = client.submit(9, Self.list(100_000), options: RequestOptions())
       await calls.reached(1)

@@ -22,7 +22,7 @@ import Testing
           return request.body
         }
       },
-      configure: { $0.drainSpread = spread }
+      configure: { $0.drain.spread = spread }
     )
   }
 
@@ -148,7 +148,7 @@ import Testing
     let waits = Tally<Duration>()
     for seed: UInt64 in 1...30 {
       try await Stage.simulate(seed: seed) { stage, simulation in
-        let server = try await stage.serve(configure: { $0.drainSpread = .seconds(20) })
+        let server = try await stage.serve(configure: { $0.drain.spread = .seconds(20) })
         let client = try stage.client(of: server)
         _ = try await client.request(.echo, [1])
         let states = client.states()

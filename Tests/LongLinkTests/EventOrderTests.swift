@@ -34,9 +34,9 @@ import Testing
         return [UInt8](repeating: 1, count: 900_000)
       }
     } server: {
-      $0.maxBody = 1_000_000
-      $0.maxUnreadOutput = 1_000_000
-      $0.waterMarks = WaterMarks(high: 1_000_000, low: 0)
+      $0.limits.maxBody = 1_000_000
+      $0.limits.maxUnreadOutput = 1_000_000
+      $0.limits.waterMarks = WaterMarks(high: 1_000_000, low: 0)
     } _: { _, server, client in
       try await client.connect()
       let handles = (0..<20).map { _ in client.submit(.echo, [1]) }

@@ -49,7 +49,7 @@ import Darwin
     try await Stage.simulate { stage, simulation in
       simulation.network.connects = .ignored
       let client = try stage.client(to: [.host("10.0.0.1", port: 80)]) {
-        $0.connectTimeout = .seconds(4)
+        $0.timeouts.connect = .seconds(4)
       }
       let error = try await failure { try await client.connect() }
       #expect(error.code == .connectFailed)
@@ -64,7 +64,7 @@ import Darwin
   @Test func `a peer that accepts and says nothing`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve()
-      let client = try stage.client(of: server) { $0.connectTimeout = .seconds(4) }
+      let client = try stage.client(of: server) { $0.timeouts.connect = .seconds(4) }
       let waiting = stage.spawn { try await failure { try await client.connect() } }
       try await stage.until { !simulation.network.links.isEmpty }
       simulation.network.links[0].silence(.toClient)
@@ -222,7 +222,8 @@ import Darwin
   func `a body that the server does not accept is not sent`(_ environment: TestEnvironment)
     async throws
   {
-    try await Stage.pair(in: environment, server: { $0.maxBody = 1_000 }) { _, server, client in
+    try await Stage.pair(in: environment, server: { $0.limits.maxBody = 1_000 }) {
+      _, server, client in
       let error = try await failure {
         try await client.request(.echo, [UInt8](repeating: 1, count: 1_001))
       }
@@ -241,7 +242,7 @@ import Darwin
     try await Stage.serving(in: environment) { server in
       server.route(.echo) { _ in [UInt8](repeating: 1, count: 1_001) }
     } client: {
-      $0.maxBody = 1_000
+      $0.limits.maxBody = 1_000
     } _: { _, _, client in
       let error = try await failure { try await client.request(.echo, [1]) }
       #expect(error.response == .failed)
@@ -252,10 +253,10 @@ import Darwin
   @Test(arguments: TestEnvironment.allCases)
   func `requests over the waiting limit are refused`(_ environment: TestEnvironment) async throws {
     try await Stage.pair(in: environment) {
-      $0.maxWaiting = 2
-      $0.timeout = .seconds(1_000)
+      $0.limits.maxWaiting = 2
+      $0.timeouts.request = .seconds(1_000)
     } server: {
-      $0.maxInFlight = 1
+      $0.limits.maxInFlight = 1
     } _: { _, _, client in
       try await client.connect()
       let tasks = await client.loop.run { (0..<4).map { _ in client.submit(.hang, [1]) } }

@@ -70,7 +70,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let (calls, ends) = (Tally<UInt32>(), Latch())
       let server = try await stage.serve(setUp: Self.holding(calls, until: ends)) {
-        $0.maxInFlight = 4
+        $0.limits.maxInFlight = 4
       }
       let client = try await Self.raw(stage, server)
       for serial: UInt32 in 50..<60 {
@@ -112,9 +112,9 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let (calls, ends) = (Tally<UInt32>(), Latch())
       let server = try await stage.serve(setUp: Self.holding(calls, until: ends)) {
-        $0.maxBody = 1_000
+        $0.limits.maxBody = 1_000
         // Room for 20 of them, by what each counts besides its body.
-        $0.memoryLimit = 20 * 4_096
+        $0.limits.memoryLimit = 20 * 4_096
       }
       var refused = 0
       for round in 0..<10 {
@@ -154,8 +154,8 @@ import Testing
           return request.body
         }
       } configure: {
-        $0.maxBody = 1_000
-        $0.memoryLimit = 100 * 4_096
+        $0.limits.maxBody = 1_000
+        $0.limits.memoryLimit = 100 * 4_096
       }
       for _ in 0..<12 {
         let client = try await Self.raw(stage, server)
@@ -206,9 +206,9 @@ import Testing
   @Test func `the connections that hold the most make room for the others`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: {
-        $0.maxBody = 100_000
-        $0.maxRequestBytes = 400_000
-        $0.memoryLimit = 1_000_000
+        $0.limits.maxBody = 100_000
+        $0.limits.maxRequestBytes = 400_000
+        $0.limits.memoryLimit = 1_000_000
       })
       let honest = try stage.client(of: server)
       try await honest.connect()
@@ -241,10 +241,10 @@ import Testing
           return request.body
         }
       } configure: {
-        $0.maxBody = 1_000
-        $0.maxInFlight = 200
+        $0.limits.maxBody = 1_000
+        $0.limits.maxInFlight = 200
         // Above what 150 requests count while they run, and less than 60 of their tables.
-        $0.memoryLimit = 2_000_000
+        $0.limits.memoryLimit = 2_000_000
       }
       var clients: [SimulatedClient] = []
       for _ in 0..<60 {
@@ -263,8 +263,8 @@ import Testing
   @Test func `output that clients do not read counts in the same budget`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: {
-        $0.maxBody = 100_000
-        $0.memoryLimit = 1_000_000
+        $0.limits.maxBody = 100_000
+        $0.limits.memoryLimit = 1_000_000
       })
       let honest = try stage.client(of: server)
       try await honest.connect()
@@ -286,9 +286,9 @@ import Testing
   {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: {
-        $0.maxBody = 100_000
+        $0.limits.maxBody = 100_000
         // Less than what 30 connections hold at their usual pace.
-        $0.memoryLimit = 12_000_000
+        $0.limits.memoryLimit = 12_000_000
       })
       let body = [UInt8](repeating: 7, count: 65_536)
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -315,7 +315,7 @@ import Testing
 
   @Test func `the number of connections of one address is limited`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.maxConnectionsPerAddress = 3 })
+      let server = try await stage.serve(configure: { $0.addresses.maxConnections = 3 })
       var clients: [SimulatedClient] = []
       for _ in 0..<5 {
         clients.append(
@@ -337,8 +337,8 @@ import Testing
   func `loopback is limited only if that is asked for`(_ limits: Bool) async throws {
     try await Stage.run(.loopback) { stage in
       let server = try await stage.serve(configure: {
-        $0.maxConnectionsPerAddress = 1
-        $0.limitsLoopback = limits
+        $0.addresses.maxConnections = 1
+        $0.addresses.limitsLoopback = limits
       })
       let first = try await Self.raw(stage, server)
       let second = try await SimulatedClient.connect(

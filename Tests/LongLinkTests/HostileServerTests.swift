@@ -17,9 +17,9 @@ import Testing
       on: stage.serverLoop, at: .ipv4(10, 0, 0, 1, port: 4000))
     server.on(.echo) { .reply($0.body) }
     let client = try stage.client(to: [.host("10.0.0.1", port: 4000)]) {
-      $0.maxBody = 100_000
-      $0.maxRequestBytes = Self.bound
-      $0.maxInFlight = 50
+      $0.limits.maxBody = 100_000
+      $0.limits.maxRequestBytes = Self.bound
+      $0.limits.maxInFlight = 50
     }
     setUp(client)
     try await client.connect()

@@ -81,7 +81,7 @@ import Testing
         setUp: { server in
           setUp(server)
           routes(server, seen)
-        }, configure: { $0.maxInFlight = 1 })
+        }, configure: { $0.limits.maxInFlight = 1 })
       try await body(stage, server, try stage.client(of: server))
     }
   }

@@ -22,8 +22,8 @@ import Testing
       ending(isHandshaking: true).detail(of: late[0]),
       ending(.server, isHandshaking: true).detail(of: late[1]),
     ]
-    #expect(details[0].contains("server did not") && details[0].contains("connectTimeout: 3.0"))
-    #expect(details[1].contains("client did not") && details[1].contains("firstFrameTimeout"))
+    #expect(details[0].contains("server did not") && details[0].contains("timeouts.connect: 3.0"))
+    #expect(details[1].contains("client did not") && details[1].contains("timeouts.firstFrame"))
     #expect(late.map { ending().detail(of: $0) } == late.map(\.detail))
   }
 

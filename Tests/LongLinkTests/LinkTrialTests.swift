@@ -42,7 +42,7 @@ import Testing
     _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient) async throws -> Void
   ) async throws {
     try await Stage.pair(in: .bothWays) {
-      $0.sendsCredentialUnencrypted = true
+      $0.identity.sendsCredentialUnencrypted = true
       configure(&$0)
     } server: {
       change(&$0)
@@ -72,9 +72,9 @@ import Testing
   ) async throws {
     let login = Login(isNewEachTime: isNewEachTime)
     try await Self.cut(cuts) {
-      $0.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(5)) }
+      $0.identity.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(5)) }
     } client: {
-      $0.credential = { login.credential() }
+      $0.identity.credential = { login.credential() }
     } _: { stage, _, client in
       let ends = Tally<String>()
       client.observeLinks { _, event in
@@ -103,9 +103,9 @@ import Testing
   ) async throws {
     let login = Login(isNewEachTime: isNewEachTime)
     try await Self.cut {
-      $0.authenticate = { _ in Authentication(Principal("ann"), validity: nil) }
+      $0.identity.authenticate = { _ in Authentication(Principal("ann"), validity: nil) }
     } client: {
-      $0.credential = { login.credential() }
+      $0.identity.credential = { login.credential() }
     } _: { stage, server, client in
       for count: UInt64 in 1...5 {
         try await Self.inTrial(stage, server, client)
@@ -126,12 +126,12 @@ import Testing
   ) async throws {
     let login = Login(isNewEachTime: false)
     try await Self.cut {
-      $0.authenticate = { _ in
+      $0.identity.authenticate = { _ in
         if login.isRefused { throw AuthenticationRefusal.unauthenticated("an old token") }
         return Authentication(Principal("ann"), validity: nil)
       }
     } client: {
-      $0.credential = { login.credential() }
+      $0.identity.credential = { login.credential() }
     } _: { stage, server, client in
       for refusals: UInt64 in 1...4 {
         login.isRefused = true
@@ -151,11 +151,11 @@ import Testing
 
   @Test func `a trial ends before the credential expires`() async throws {
     try await Stage.pair(in: .bothWays) {
-      $0.credential = { [1] }
-      $0.sendsCredentialUnencrypted = true
-      $0.connectTimeout = .seconds(10)
+      $0.identity.credential = { [1] }
+      $0.identity.sendsCredentialUnencrypted = true
+      $0.timeouts.connect = .seconds(10)
     } server: {
-      $0.authenticate = { _ in Authentication(Principal("eve"), validity: .seconds(8)) }
+      $0.identity.authenticate = { _ in Authentication(Principal("eve"), validity: .seconds(8)) }
     } _: { stage, server, client in
       try await stage.cut(server, client)
       try await stage.expectTrial(of: 6, server, client)
@@ -174,11 +174,11 @@ import Testing
     _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient) async throws -> Void
   ) async throws {
     try await Stage.pair(in: .bothWays) {
-      $0.credential = { Array("key-eve".utf8) }
-      $0.sendsCredentialUnencrypted = true
-      $0.connectTimeout = .seconds(30)
+      $0.identity.credential = { Array("key-eve".utf8) }
+      $0.identity.sendsCredentialUnencrypted = true
+      $0.timeouts.connect = .seconds(30)
     } server: {
-      $0.authenticate = { request in
+      $0.identity.authenticate = { request in
         if request.isShortLink { throw AuthenticationTests.refusal("no short links") }
         return try AuthenticationTests.byKey(request)
       }
@@ -284,7 +284,7 @@ import Testing
       _ = try await stage.gateway(for: second)
       let client = try stage.client(of: first, second) {
         $0.ways = [.longLink, .short]
-        $0.connectTimeout = .seconds(3)
+        $0.timeouts.connect = .seconds(3)
       }
       try await stage.cut(first, client)
       try await stage.until {

@@ -27,7 +27,7 @@ import Testing
 
     var configuration = ClientConfiguration(servers: [.host("dead.test", port: 4000)])
     configuration.logger.logLevel = .critical
-    configuration.connectTimeout = timesOut ? .milliseconds(50) : .seconds(3_600)
+    configuration.timeouts.connect = timesOut ? .milliseconds(50) : .seconds(3_600)
     configuration.reconnect = .spread(over: .seconds(3_600))
     let client = try LongLinkClient(configuration, on: loop)
     let connecting = Task { try await client.connect() }

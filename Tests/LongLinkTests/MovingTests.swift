@@ -129,7 +129,7 @@ import Testing
   @Test func `an abandoned link does not linger for ever`() async throws {
     try await Stage.simulate { stage, simulation in
       let (old, new) = (try await stage.serve(named: 1), try await stage.serve(named: 2))
-      let client = try stage.client(of: old, new) { $0.lingering = .seconds(20) }
+      let client = try stage.client(of: old, new) { $0.timeouts.lingering = .seconds(20) }
       let slow = try await stage.hang(client, on: old, [0])
       let began = simulation.now
       let shutting = stage.spawn { await old.shutDown(within: .seconds(1_000)) }
@@ -167,7 +167,7 @@ import Testing
   @Test func `a link that is full does not fill the next one`() async throws {
     try await Stage.simulate { stage, _ in
       let goOn = Latch()
-      let server = try await stage.serve(named: 1, until: goOn) { $0.maxInFlight = 2 }
+      let server = try await stage.serve(named: 1, until: goOn) { $0.limits.maxInFlight = 2 }
       let client = try stage.client(of: server)
       let slow = (0..<2).map { client.submit(.hang, [$0], options: .patient) }
       try await stage.running(2, on: server)

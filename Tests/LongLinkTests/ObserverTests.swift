@@ -64,7 +64,7 @@ struct ObserverTests {
 
   @Test func `each refusal and rejection is recorded with its code, the core's too`() async throws {
     try await observe {
-      $0.maxInFlight = 1
+      $0.limits.maxInFlight = 1
     } routes: {
       $0.route(10, requires: .authenticated) { $0.body }
     } _: { stage, _, client, mine, others in
@@ -89,7 +89,7 @@ struct ObserverTests {
       let server = try await stage.serve { server in
         server.routeBasics()
       } configure: {
-        $0.maxInFlight = 1
+        $0.limits.maxInFlight = 1
         $0.observers = Observers([others])
       }
       let peer = try await SimulatedClient.connect(
@@ -203,7 +203,7 @@ struct ObserverTests {
 
   @Test func `a response that finds its connection ended is recorded as lost`() async throws {
     try await observe {
-      ($0.waterMarks.high, $0.maxUnreadOutput) = (1 << 24, 1 << 24)
+      ($0.limits.waterMarks.high, $0.limits.maxUnreadOutput) = (1 << 24, 1 << 24)
     } routes: {
       $0.route(10) { request in
         // The response finds more unread than the limit allows.
@@ -269,7 +269,7 @@ struct ObserverTests {
   @Test func `metadata of observers gives way where there is no room`() async throws {
     let seen = Tally<Bool>()
     try await observe {
-      $0.maxBody = 1_000; $0.maxRequestBytes = 1_000
+      $0.limits.maxBody = 1_000; $0.limits.maxRequestBytes = 1_000
     } routes: {
       $0.route(10) { request in
         seen.add(request.metadata["context"] != nil)

@@ -229,7 +229,7 @@ import Testing
   @Test func `one that fails lets the later ones go on`() async throws {
     try await Stage.simulate { stage, simulation in
       let arrived = Tally<UInt8>()
-      let server = try await serve(stage, arrived) { $0.maxBody = 1_000 }
+      let server = try await serve(stage, arrived) { $0.limits.maxBody = 1_000 }
       simulation.network.connects = .refused
       let client = try stage.client(of: server)
       let tasks = [

@@ -25,8 +25,8 @@ import Testing
     var configuration = ClientConfiguration(servers: [.host("a", port: 1)])
     configuration.adaptiveHeartbeat = adaptive
     configuration.heartbeat = Heartbeat(interval: .seconds(240), timeout: .seconds(20))
-    configuration.loadHeartbeat = { [memory] in memory.load(network: $0) }
-    configuration.storeHeartbeat = { [memory] in memory.store($0, network: $1) }
+    configuration.adaptiveHeartbeat?.load = { [memory] in memory.load(network: $0) }
+    configuration.adaptiveHeartbeat?.store = { [memory] in memory.store($0, network: $1) }
     return configuration
   }
 

@@ -114,7 +114,7 @@ import Testing
   func `requests beyond the limit are refused with 429`(_ environment: TestEnvironment) async throws
   {
     try await Stage.run(environment) { stage in
-      let server = try await stage.serve(configure: { $0.maxInFlight = 2 })
+      let server = try await stage.serve(configure: { $0.limits.maxInFlight = 2 })
       let peer = try await SimulatedClient.connect(
         to: server.addresses[0], on: stage.clientLoop)
       #expect(try await peer.sayHello().maxInFlight == 2)

@@ -16,8 +16,9 @@ import Testing
   private func pressed(
     _ stage: Stage, setUp: @escaping (LongLinkServer) -> Void = { $0.routeBasics() }
   ) async throws -> (client: LongLinkClient, server: LongLinkServer) {
-    let server = try await stage.serve(setUp: setUp, configure: { $0.waterMarks = Self.marks })
-    let client = try stage.client(of: server) { $0.waterMarks = Self.marks }
+    let server = try await stage.serve(
+      setUp: setUp, configure: { $0.limits.waterMarks = Self.marks })
+    let client = try stage.client(of: server) { $0.limits.waterMarks = Self.marks }
     try await client.connect()
     return (client, server)
   }
@@ -57,8 +58,8 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve()
       let client = try stage.client(of: server) {
-        $0.waterMarks = WaterMarks(large: 1_000_000)
-        $0.timeout = .seconds(1_000)
+        $0.limits.waterMarks = WaterMarks(large: 1_000_000)
+        $0.timeouts.request = .seconds(1_000)
       }
       try await client.connect()
       let link = simulation.network.links[0]
@@ -206,8 +207,8 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve()
       let client = try stage.client(of: server) {
-        $0.waterMarks = Self.marks
-        $0.maxWaiting = 3
+        $0.limits.waterMarks = Self.marks
+        $0.limits.maxWaiting = 3
       }
       try await client.connect()
       simulation.network.links[0].silence(.toServer)
@@ -226,8 +227,8 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve()
       let client = try stage.client(of: server) {
-        $0.waterMarks = Self.marks
-        $0.maxWaitingBytes = 2_500
+        $0.limits.waterMarks = Self.marks
+        $0.limits.maxWaitingBytes = 2_500
       }
       try await client.connect()
       let link = simulation.network.links[0]
@@ -299,7 +300,7 @@ import Testing
       let server = try await SimulatedServer.start(on: stage.serverLoop)
       let client = try stage.client(to: [server.endpoint]) {
         $0.heartbeat = Heartbeat(interval: .seconds(4), timeout: .seconds(2))
-        $0.waterMarks = Self.marks
+        $0.limits.waterMarks = Self.marks
       }
       try await client.connect()
       simulation.network.links[0].silence(.toServer)

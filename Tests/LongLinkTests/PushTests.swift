@@ -137,8 +137,8 @@ import Testing
   func `a push that is too large is not sent`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
       let peers = Tally<Peer>()
-      let server = try await serve(stage, peers) { $0.maxBody = 100 }
-      let client = try stage.client(of: server) { $0.maxBody = 200 }
+      let server = try await serve(stage, peers) { $0.limits.maxBody = 100 }
+      let client = try stage.client(of: server) { $0.limits.maxBody = 200 }
       try await client.connect()
       await peers.reached(1)
       let up = try await failure { try await client.push(7, [UInt8](repeating: 0, count: 101)) }
@@ -261,7 +261,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let peers = Tally<Peer>()
       let server = try await serve(stage, peers)
-      let small = try stage.client(of: server) { $0.maxBody = 10 }
+      let small = try stage.client(of: server) { $0.limits.maxBody = 10 }
       let large = try stage.client(of: server)
       try await small.connect()
       try await large.connect()

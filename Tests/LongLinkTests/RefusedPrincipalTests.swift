@@ -59,7 +59,7 @@ import Testing
     try await Stage.simulate { stage, _ in
       let cancelled = Tally<Int>()
       let server = try await stage.serve(configure: {
-        $0.authenticate = { [loop = stage.serverLoop] request in
+        $0.identity.authenticate = { [loop = stage.serverLoop] request in
           do { try await loop.sleep(for: .seconds(3)) } catch {
             cancelled.add(1)
             throw error
@@ -85,7 +85,7 @@ import Testing
     for identifies in [false, true] {
       try await Stage.simulate { stage, _ in
         let server = try await stage.serve(configure: {
-          if identifies { $0.authenticate = { _ in .anonymous } }
+          if identifies { $0.identity.authenticate = { _ in .anonymous } }
         })
         _ = try await stage.gateway(for: server)
         let client = try await SimulatedClient.connect(
@@ -105,7 +105,7 @@ import Testing
         server.route(7, requires: .principal(named: composed)) { _ in [7] }
         server.route(8, requires: .attribute("role", composed)) { _ in [8] }
       } configure: {
-        $0.authenticate = { request in
+        $0.identity.authenticate = { request in
           let name = String(decoding: request.credential ?? [], as: UTF8.self)
           return Authentication(Principal(name, attributes: ["role": name]))
         }
@@ -132,11 +132,11 @@ import Testing
           while true { try await stage.serverLoop.sleep(for: .seconds(1)) }
         }
       } configure: {
-        $0.authenticate = { try AuthenticationTests.byKey($0) }
+        $0.identity.authenticate = { try AuthenticationTests.byKey($0) }
       }
       let client = try stage.client(of: server) {
-        $0.credential = { Array("key-bob".utf8) }
-        $0.sendsCredentialUnencrypted = true
+        $0.identity.credential = { Array("key-bob".utf8) }
+        $0.identity.sendsCredentialUnencrypted = true
       }
       var items = 0
       let error = try await failure {
@@ -155,18 +155,18 @@ import Testing
   func `new credentials help against 401, and not against 403`(code: ResponseCode) async throws {
     try await Stage.simulate { stage, _ in
       let server = try await stage.serve(configure: {
-        $0.authenticate = { _ in
+        $0.identity.authenticate = { _ in
           throw code == .forbidden
             ? AuthenticationRefusal.forbidden("closed") : .unauthenticated("unknown token")
         }
       })
       let calls = Tally<UInt8>()
       let client = try stage.client(of: server) {
-        $0.credential = {
+        $0.identity.credential = {
           calls.add(1)
           return [UInt8(calls.elements.count)]
         }
-        $0.sendsCredentialUnencrypted = true
+        $0.identity.sendsCredentialUnencrypted = true
       }
       let error = try await failure {
         try await client.request(.echo, [], options: RequestOptions(timeout: .seconds(20)))

@@ -52,13 +52,13 @@ import Testing
       for _ in 0..<servers {
         started.append(
           try await stage.serve(configure: {
-            $0.authenticate = { _ in try login.judge(validity: validity) }
-            $0.maxConnectionRatePerAddress = 1_000_000
+            $0.identity.authenticate = { _ in try login.judge(validity: validity) }
+            $0.addresses.maxConnectionRate = 1_000_000
           }))
       }
       let client = try stage.client(to: started.flatMap(\.endpoints)) {
-        $0.credential = { try login.credential() }
-        $0.sendsCredentialUnencrypted = true
+        $0.identity.credential = { try login.credential() }
+        $0.identity.sendsCredentialUnencrypted = true
         configure(&$0)
       }
       try await body(stage, started, client, login)
@@ -155,11 +155,11 @@ import Testing
     let calls = Tally<Int>()
     try await Stage.simulate { stage, _ in
       let server = try await stage.serve(configure: {
-        $0.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(10)) }
+        $0.identity.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(10)) }
       })
       let client = try stage.client(of: server) {
-        $0.sendsCredentialUnencrypted = true
-        $0.credential = { [loop = stage.clientLoop] in
+        $0.identity.sendsCredentialUnencrypted = true
+        $0.identity.credential = { [loop = stage.clientLoop] in
           calls.add(0)
           // The second one comes too late.
           if calls.count == 2 { try await loop.sleep(for: .seconds(5)) }
@@ -198,8 +198,8 @@ import Testing
     try await Stage.simulate { stage, _ in
       let servers = [try await stage.serve(), try await stage.serve()]
       let client = try stage.client(to: servers.flatMap(\.endpoints)) {
-        $0.sendsCredentialUnencrypted = true
-        $0.credential = {
+        $0.identity.sendsCredentialUnencrypted = true
+        $0.identity.credential = {
           await goOn.wait()
           return [1]
         }
@@ -247,7 +247,7 @@ import Testing
       _ = try? await client.connect()
       try await stage.until { client.state == .notAccepted(.unauthenticated) }
       let other = try await stage.serve(configure: {
-        $0.authenticate = { _ in try login.judge(validity: nil) }
+        $0.identity.authenticate = { _ in try login.judge(validity: nil) }
       })
       try client.switchServers(to: other.endpoints.map { ServerEntry($0) })
       try await stage.until { client.state == .notAccepted(.unauthenticated) }
@@ -266,10 +266,10 @@ import Testing
         }
       }
     } client: {
-      $0.credential = { [1] }
-      $0.sendsCredentialUnencrypted = true
+      $0.identity.credential = { [1] }
+      $0.identity.sendsCredentialUnencrypted = true
     } server: {
-      $0.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(60)) }
+      $0.identity.authenticate = { _ in Authentication(Principal("ann"), validity: .seconds(60)) }
     } _: { _, _, client in
       let error = try await failure { for try await _ in client.stream(10, []) {} }
       #expect(error.code == .connectionLost && error.delivery == .sent, "\(error)")

@@ -17,7 +17,7 @@ import Testing
     let client = try stage.client(to: [server.endpoint]) {
       $0.reconnect.afterClose = .milliseconds(5)
       $0.reconnect.cap = .seconds(1)
-      $0.timeout = .seconds(60)
+      $0.timeouts.request = .seconds(60)
       configure(&$0)
     }
     return (server, client)

@@ -18,7 +18,7 @@ import Testing
       let client = try stage.client(of: server) {
         $0.heartbeat = Heartbeat(interval: .seconds(1), timeout: .seconds(1))
         $0.reconnect.afterLostHeartbeat = .milliseconds(1)
-        $0.timeout = .seconds(60)
+        $0.timeouts.request = .seconds(60)
       }
       try await client.connect()
       for link in simulation.network.links { link.silence() }
@@ -50,7 +50,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let isSlow = Mutex(false)
       let server = try await stage.serve(configure: {
-        $0.authenticate = { _ in
+        $0.identity.authenticate = { _ in
           if isSlow.withLock({ $0 }) { try await stage.serverLoop.sleep(for: .seconds(4)) }
           return Authentication(Principal("ann"))
         }

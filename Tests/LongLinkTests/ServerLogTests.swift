@@ -40,7 +40,7 @@ import Testing
         let lines = LogLines()
         var configuration = ServerConfiguration(listen: [.host(host, port: 7_000)])
         configuration.logger = lines.logger
-        configuration.authenticate = { _ in .anonymous }
+        configuration.identity.authenticate = { _ in .anonymous }
         let server = try LongLinkServer(configuration, on: [stage.serverLoop])
         try await server.start()
         let told = lines.all(warning)
@@ -54,7 +54,7 @@ import Testing
   @Test func `a server warns of rules that allow nobody`() async throws {
     let warning = """
       Access rules need a principal, and no client gets one: they allow nobody. \
-      Set `authenticate`.
+      Set `identity.authenticate`.
       """
     func told(
       authenticates: Bool = false, _ set: @escaping @Sendable (LongLinkServer) -> Void
@@ -63,7 +63,7 @@ import Testing
       try await Stage.simulate { stage, simulation in
         _ = try await stage.serve(setUp: set) {
           $0.logger = lines.logger
-          if authenticates { $0.authenticate = { _ in .anonymous } }
+          if authenticates { $0.identity.authenticate = { _ in .anonymous } }
         }
       }
       return lines.all(warning).map { $0.metadata["types"] }
@@ -115,7 +115,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: {
         $0.logger = lines.logger
-        $0.maxConnections = 1
+        $0.limits.maxConnections = 1
       })
       let client = try await SimulatedClient.connect(
         to: server.addresses[0], on: stage.clientLoop)
@@ -129,7 +129,7 @@ import Testing
       _ = try await client.waitForResponse(to: 149)
       let turnedAway = lines.all("Rejected a connection")
       #expect((3...10).contains(turnedAway.count))
-      #expect(turnedAway[0].metadata["reason"] == "maxConnections")
+      #expect(turnedAway[0].metadata["reason"] == "limits.maxConnections")
       #expect(lines.all("A response is larger than the peer accepts").count == 3)
     }
   }

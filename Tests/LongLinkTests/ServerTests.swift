@@ -121,7 +121,7 @@ import Testing
   @Test(arguments: TestEnvironment.allCases)
   func `a connection too many is turned away`(_ environment: TestEnvironment) async throws {
     try await Stage.run(environment) { stage in
-      let server = try await stage.serve(configure: { $0.maxConnections = 2 })
+      let server = try await stage.serve(configure: { $0.limits.maxConnections = 2 })
       let clients = try (0..<3).map { _ in
         try stage.client(of: server) {
           $0.reconnect.afterRefused = .milliseconds(1)
@@ -145,7 +145,7 @@ import Testing
       simulation.network.conditions = LinkConditions(
         latency: .milliseconds(50) ... .milliseconds(50)
       )
-      let server = try await stage.serve(configure: { $0.firstFrameTimeout = .seconds(3) })
+      let server = try await stage.serve(configure: { $0.timeouts.firstFrame = .seconds(3) })
       let client = try stage.client(of: server)
       let connecting = stage.spawn { try await failure { try await client.connect() } }
       try await simulation.sleep(for: .milliseconds(20))
@@ -172,7 +172,7 @@ import Testing
         },
         configure: { $0.heartbeat = Heartbeat(interval: .seconds(5), timeout: .seconds(5)) }
       )
-      let client = try stage.client(of: server) { $0.timeout = .seconds(100) }
+      let client = try stage.client(of: server) { $0.timeouts.request = .seconds(100) }
       let other = try stage.client(of: server)
       try await client.connect()
       simulation.network.links[0].silence(.toClient)
@@ -203,9 +203,9 @@ import Testing
           }
         },
         configure: {
-          $0.maxBody = 100_000
-          $0.maxUnreadOutput = 1_000_000
-          $0.waterMarks = WaterMarks(high: 500_000, low: 100_000)
+          $0.limits.maxBody = 100_000
+          $0.limits.maxUnreadOutput = 1_000_000
+          $0.limits.waterMarks = WaterMarks(high: 500_000, low: 100_000)
         }
       )
       let client = try stage.client(of: server)

@@ -19,13 +19,13 @@ import Testing
     _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient) async throws -> Void
   ) async throws {
     try await Stage.pair(in: .short) {
-      $0.connectTimeout = .seconds(100)
-      $0.credential = {
+      $0.timeouts.connect = .seconds(100)
+      $0.identity.credential = {
         await goOn.wait()
         return Array("key-eve".utf8)
       }
     } server: {
-      $0.authenticate = { try AuthenticationTests.byKey($0) }
+      $0.identity.authenticate = { try AuthenticationTests.byKey($0) }
     } _: { stage, server, client in
       try await body(stage, server, client)
     }
@@ -75,7 +75,7 @@ import Testing
   @Test func `one that fails for a link that was given up changes nothing`() async throws {
     let goOn = Latch()
     try await Stage.pair(in: .short) {
-      $0.credential = {
+      $0.identity.credential = {
         await goOn.wait()
         throw Down()
       }
@@ -98,7 +98,7 @@ import Testing
     let calls = Tally<Int>()
     try await Stage.pair(in: .short) {
       $0.ways = Self.twoWays
-      $0.credential = {
+      $0.identity.credential = {
         calls.add(0)
         if calls.count <= 3 { throw Down() }
         return [1]
@@ -119,10 +119,10 @@ import Testing
   @Test func `a server that cannot tell who a client is gets pauses that grow`() async throws {
     let asked = Tally<Int>()
     try await Stage.pair(in: .short) {
-      $0.credential = { Array("key-eve".utf8) }
-      $0.timeout = .seconds(100)
+      $0.identity.credential = { Array("key-eve".utf8) }
+      $0.timeouts.request = .seconds(100)
     } server: {
-      $0.authenticate = { _ in
+      $0.identity.authenticate = { _ in
         asked.add(0)
         throw Down()
       }
@@ -149,7 +149,7 @@ import Testing
     try await Stage.pair(in: .short) {
       $0.ways = Self.twoWays
     } server: {
-      $0.authenticate = { _ in throw Down() }
+      $0.identity.authenticate = { _ in throw Down() }
     } _: { stage, broken, client in
       let good = try await stage.serve()
       _ = try await stage.gateway(for: good, at: Self.secondAddress)
@@ -164,9 +164,9 @@ import Testing
   @Test func `links of one batch are refused once`() async throws {
     let isDown = Mutex(true)
     try await Stage.pair(in: .short) {
-      $0.credential = { Array("key-eve".utf8) }
+      $0.identity.credential = { Array("key-eve".utf8) }
     } server: {
-      $0.authenticate = { request in
+      $0.identity.authenticate = { request in
         if isDown.withLock({ $0 }) { throw AuthenticationRefusal.unauthenticated("a glitch") }
         return try AuthenticationTests.byKey(request)
       }
@@ -190,10 +190,10 @@ import Testing
   ) async throws {
     let key = Key()
     try await Stage.pair(in: .bothWays) {
-      $0.sendsCredentialUnencrypted = true
-      $0.credential = { key.bytes }
+      $0.identity.sendsCredentialUnencrypted = true
+      $0.identity.credential = { key.bytes }
     } server: {
-      $0.authenticate = { request in
+      $0.identity.authenticate = { request in
         if request.isShortLink { return .anonymous }
         key.uses.add(())
         return try AuthenticationTests.byKey(request)

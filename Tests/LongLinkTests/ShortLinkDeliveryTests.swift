@@ -41,7 +41,9 @@ import Testing
         }
       })
       _ = try await stage.gateway(for: server)
-      try await body(stage, runs) { try stage.client(cutting: $0) { $0.timeout = .seconds(20) } }
+      try await body(stage, runs) {
+        try stage.client(cutting: $0) { $0.timeouts.request = .seconds(20) }
+      }
     }
   }
 
@@ -219,7 +221,8 @@ import Testing
   @Test func `a full server takes no more short links, and what was sent may have run`()
     async throws
   {
-    try await Stage.pair(in: .short, server: { $0.maxConnections = 1 }) { stage, server, client in
+    try await Stage.pair(in: .short, server: { $0.limits.maxConnections = 1 }) {
+      stage, server, client in
       let hanging = try await stage.hang(client, on: server)
       let error = try await failure { try await client.request(.echo, [1]) }
       #expect(error.delivery != .refused && error.delivery != .answered)

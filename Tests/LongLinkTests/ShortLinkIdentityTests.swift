@@ -19,9 +19,9 @@ import Testing
       server.routeBasics()
       setUp(server)
     } client: {
-      $0.credential = { key.use() }
+      $0.identity.credential = { key.use() }
     } server: {
-      $0.authenticate = { try AuthenticationTests.byKey($0) }
+      $0.identity.authenticate = { try AuthenticationTests.byKey($0) }
     } _: { stage, server, client in
       try await body(stage, server, client, key)
     }
@@ -103,7 +103,7 @@ import Testing
       $0.routeBasics()
     } client: { _ in
     } server: {
-      $0.authenticate = { try AuthenticationTests.byKey($0) }
+      $0.identity.authenticate = { try AuthenticationTests.byKey($0) }
     } _: { stage, server, client in
       let (failures, seen) = (Tally<Int>(), Tally<Int>())
       @Sendable func again() {
@@ -170,7 +170,7 @@ import Testing
     try await Stage.pair(
       in: .bothWays,
       server: {
-        $0.authenticate = { request in
+        $0.identity.authenticate = { request in
           if request.isShortLink { throw AuthenticationRefusal.forbidden("not this way") }
           return .anonymous
         }

@@ -27,10 +27,10 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(
         configure: {
-          $0.maxBody = Self.body
-          $0.maxRequestBytes = 2 * Self.body
-          $0.memoryLimit = Self.limit
-          $0.maxConnectionRatePerAddress = 10_000
+          $0.limits.maxBody = Self.body
+          $0.limits.maxRequestBytes = 2 * Self.body
+          $0.limits.memoryLimit = Self.limit
+          $0.addresses.maxConnectionRate = 10_000
         })
       let other = simulation.eventLoop(named: "attacker")
       var stalled: [SimulatedClient] = []

@@ -116,7 +116,7 @@ import Testing
         return []
       }
     } client: {
-      $0.streamWindows.total = 300_000
+      $0.limits.streamWindows.total = 300_000
     } _: { stage, server, client in
       try await client.connect()
       if leaving == .discarded {

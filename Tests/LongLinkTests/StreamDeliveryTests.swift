@@ -107,7 +107,7 @@ import Testing
     style: Style, isSent: Bool
   ) async throws {
     for ending in Ending.allCases where style != .callbacks || ending == .itemTimeout {
-      try await Stage.serving(Self.routes, server: { $0.maxInFlight = 1 }) {
+      try await Stage.serving(Self.routes, server: { $0.limits.maxInFlight = 1 }) {
         stage, server, client in
         try await client.connect()
         // It takes the only place.
@@ -136,7 +136,7 @@ import Testing
   @Test func `an error that is caught does not call a request unsent that is sent later`()
     async throws
   {
-    try await Stage.serving(Self.routes, server: { $0.maxInFlight = 1 }) { _, _, client in
+    try await Stage.serving(Self.routes, server: { $0.limits.maxInFlight = 1 }) { _, _, client in
       try await client.connect()
       let first = client.submit(.hang, [])
       let options = StreamOptions(itemTimeout: .seconds(1))
@@ -169,7 +169,8 @@ import Testing
 
   @Test func `a request over a peer whose connection has ended can be cancelled`() async throws {
     let peers = Tally<Peer>()
-    try await Stage.serving(Self.routes, server: { $0.maxInFlight = 1 }) { stage, server, client in
+    try await Stage.serving(Self.routes, server: { $0.limits.maxInFlight = 1 }) {
+      stage, server, client in
       client.onRequest(.echo) { request in
         peers.add(request.peer)
         return []

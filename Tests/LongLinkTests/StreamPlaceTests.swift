@@ -33,7 +33,8 @@ import Testing
   func `a stream that ends after its handler has returned frees its place`(
     _ ending: Ending
   ) async throws {
-    try await Stage.serving(Self.routes, server: { $0.maxInFlight = 1 }) { stage, server, client in
+    try await Stage.serving(Self.routes, server: { $0.limits.maxInFlight = 1 }) {
+      stage, server, client in
       try await client.connect()
       var options = StreamOptions(window: 1_024)
       if ending == .deadline { options.timeout = .seconds(5) }

@@ -20,7 +20,7 @@ import Testing
         return Array("\(count)".utf8)
       }
     } configure: {
-      $0.maxInFlight = 1
+      $0.limits.maxInFlight = 1
     }
     let client = try stage.client(of: server)
     try await client.connect()
@@ -99,7 +99,7 @@ import Testing
           return []
         }
       } configure: {
-        $0.maxInFlight = 1
+        $0.limits.maxInFlight = 1
       }
       let client = try stage.client(of: server)
       try await client.connect()

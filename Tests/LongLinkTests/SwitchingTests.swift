@@ -12,8 +12,8 @@ import Testing
     try await Stage.simulate { stage, _ in
       let goOn = Latch()
       let old = try await stage.serve(named: 1, until: goOn) {
-        $0.drainSpread = .zero
-        $0.maxInFlight = 1
+        $0.drain.spread = .zero
+        $0.limits.maxInFlight = 1
       }
       let new = try await stage.serve(named: 2)
       let client = try stage.client(of: old, new)
@@ -198,7 +198,7 @@ import Testing
         $0.serverPolicy.preferredRetry = .seconds(1)
         $0.serverPolicy.coolDown = .milliseconds(500)
         $0.serverPolicy.longestCoolDown = .seconds(1)
-        $0.lingering = .seconds(5)
+        $0.timeouts.lingering = .seconds(5)
       }
       let tasks = Tally<RequestTask<[UInt8]>>()
       var dice = SeededGenerator(seed: seed)

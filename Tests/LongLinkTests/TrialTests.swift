@@ -22,7 +22,7 @@ import Testing
     _ cut: Cut
   ) async throws {
     let timeout: Duration = cut == .silently ? .seconds(10) : .seconds(3)
-    try await Stage.pair(in: .bothWays, client: { $0.connectTimeout = timeout }) {
+    try await Stage.pair(in: .bothWays, client: { $0.timeouts.connect = timeout }) {
       stage, server, client in
       let network = try #require(stage.simulation?.network)
       let address = server.addresses[0]
@@ -166,7 +166,7 @@ import Testing
       _ = try await stage.gateway(for: servers[0])
       let client = try stage.client(of: servers[0], servers[1]) {
         $0.ways = [.longLink, .short]
-        $0.connectTimeout = .seconds(3)
+        $0.timeouts.connect = .seconds(3)
       }
       for (server, seconds) in [(0, 0.0), (1, 3), (0, 3), (0, 6), (1, 3)] {
         let addresses = servers.map { $0.addresses[0] }
@@ -202,7 +202,7 @@ import Testing
   }
 
   @Test func `an exchange ends the trial, because no short link can carry it`() async throws {
-    try await Stage.pair(in: .bothWays, client: { $0.connectTimeout = .seconds(30) }) {
+    try await Stage.pair(in: .bothWays, client: { $0.timeouts.connect = .seconds(30) }) {
       stage, server, client in
       try await stage.cut(server, client)
       try await stage.trial(of: server)
@@ -215,7 +215,7 @@ import Testing
   }
 
   @Test func `requests that get no answer over short links end the trial`() async throws {
-    try await Stage.pair(in: .bothWays, client: { $0.connectTimeout = .seconds(30) }) {
+    try await Stage.pair(in: .bothWays, client: { $0.timeouts.connect = .seconds(30) }) {
       stage, server, client in
       let network = try #require(stage.simulation?.network)
       let gateway = Way.gatewayAddress

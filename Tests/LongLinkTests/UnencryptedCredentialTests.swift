@@ -18,7 +18,7 @@ import Testing
     try await stage.serve(
       at: .host(host, port: 0),
       configure: {
-        $0.authenticate = { request in
+        $0.identity.authenticate = { request in
           seen.add(request.credential?.count ?? -1)
           return .anonymous
         }
@@ -29,19 +29,19 @@ import Testing
     try await Stage.simulate { stage, _ in
       let seen = Tally<Int>()
       let server = try await Self.serve(stage, seen)
-      let client = try stage.client(of: server) { $0.credential = { [1, 2, 3] } }
+      let client = try stage.client(of: server) { $0.identity.credential = { [1, 2, 3] } }
       let error = try await failure { try await client.connect() }
       #expect(error.detail.contains("without encryption"), "\(error)")
       #expect(seen.elements == [])
     }
     try await Stage.run(.loopback) { stage in
       let server = try await stage.serve(configure: {
-        $0.authenticate = { request in
+        $0.identity.authenticate = { request in
           #expect(request.credential == [1, 2, 3])
           return .anonymous
         }
       })
-      let client = try stage.client(of: server) { $0.credential = { [1, 2, 3] } }
+      let client = try stage.client(of: server) { $0.identity.credential = { [1, 2, 3] } }
       try await client.expectEcho([1])
     }
   }
@@ -53,7 +53,7 @@ import Testing
       let far = server.addresses[0]
       simulation.network.host("server.test", addresses: [.ipv4(127, 0, 0, 1, port: 0), far])
       let endpoint = Endpoint.host("server.test", port: try #require(far.port))
-      let client = try stage.client(to: [endpoint]) { $0.credential = { [1, 2, 3] } }
+      let client = try stage.client(to: [endpoint]) { $0.identity.credential = { [1, 2, 3] } }
       let error = try await failure { try await client.connect() }
       #expect(error.detail.contains("without encryption"), "\(error)")
       #expect(seen.elements == [])
@@ -69,7 +69,7 @@ import Testing
       let client = try stage.client(
         to: isNamed ? first.endpoints : first.endpoints + second.endpoints
       ) {
-        $0.credential = { [1, 2, 3] }
+        $0.identity.credential = { [1, 2, 3] }
       }
       let tried = Tally<Endpoint>()
       client.observeLinks { _, event in
@@ -97,8 +97,8 @@ import Testing
           $0 = ClientConfiguration(ways: [Way(short: OpenOpener(to: gateway.address))])
           $0.logger.logLevel = .critical
           $0.waitsForConnection = false
-          $0.credential = { [1, 2, 3] }
-          $0.sendsCredentialUnencrypted = isAllowed
+          $0.identity.credential = { [1, 2, 3] }
+          $0.identity.sendsCredentialUnencrypted = isAllowed
         }
         if isAllowed {
           try await client.expectEcho([1])

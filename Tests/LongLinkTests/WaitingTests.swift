@@ -22,7 +22,7 @@ import Testing
         return request.body
       }
     } configure: {
-      $0.maxInFlight = maxInFlight
+      $0.limits.maxInFlight = maxInFlight
     }
     return (server, arrived)
   }
@@ -41,7 +41,7 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let (server, arrived) = try await serve(stage)
       simulation.network.connects = .refused
-      let client = try stage.client(of: server) { $0.timeout = .seconds(100) }
+      let client = try stage.client(of: server) { $0.timeouts.request = .seconds(100) }
       let tasks = Self.byUrgency.map { client.submit(.echo, [$0.1], options: $0.0) }
       try await stage.until { await client.counters().requestsWaiting == 7 }
       #expect(await client.counters().bytesWaiting == 7)
@@ -55,7 +55,7 @@ import Testing
   @Test func `the most urgent requests are sent first when there is room`() async throws {
     try await Stage.simulate { stage, simulation in
       let (server, arrived) = try await serve(stage, maxInFlight: 1)
-      let client = try stage.client(of: server) { $0.timeout = .seconds(100) }
+      let client = try stage.client(of: server) { $0.timeouts.request = .seconds(100) }
       let first = client.submit(.hang, [0])
       try await stage.until { await server.counters().requestsRunning == 1 }
       let tasks = Self.byUrgency.map { client.submit(.echo, [$0.1], options: $0.0) }
@@ -76,9 +76,9 @@ import Testing
       let (server, _) = try await serve(stage)
       simulation.network.connects = .refused
       let client = try stage.client(of: server) {
-        $0.maxWaiting = 3
-        $0.maxWaitingBytes = 1_000
-        $0.timeout = .seconds(100)
+        $0.limits.maxWaiting = 3
+        $0.limits.maxWaitingBytes = 1_000
+        $0.timeouts.request = .seconds(100)
       }
       let bodies = [600, 300, 101].map { [UInt8](repeating: 1, count: $0) }
       let tasks = bodies.prefix(2).map { client.submit(.echo, $0) }
@@ -86,11 +86,13 @@ import Testing
       #expect(bytes.code == .overloaded && bytes.delivery == .notSent)
       #expect(
         bytes.detail
-          == "maxWaitingBytes is 1000 and this request has 101 bytes; 2 requests (900 bytes) wait")
+          == "limits.maxWaitingBytes is 1000 and this request has 101 bytes; "
+          + "2 requests (900 bytes) wait"
+      )
       let last = client.submit(.echo, [UInt8](repeating: 1, count: 100))
       let count = try await failure { try await client.request(.echo, EmptyBody()) }
       #expect(count.code == .overloaded)
-      #expect(count.detail == "maxWaiting is 3; 3 requests (1000 bytes) wait")
+      #expect(count.detail == "limits.maxWaiting is 3; 3 requests (1000 bytes) wait")
       #expect(await client.counters().requests.turnedAway == 2)
       #expect(await client.counters().requests.failedLocally == 2)
       #expect(await client.counters().bytesWaiting == 1_000)
@@ -109,8 +111,8 @@ import Testing
     try await Stage.simulate { stage, simulation in
       let (server, arrived) = try await serve(stage)
       let client = try stage.client(of: server) {
-        $0.maxWaiting = 1
-        $0.maxWaitingBytes = 1
+        $0.limits.maxWaiting = 1
+        $0.limits.maxWaitingBytes = 1
       }
       try await client.connect()
       let tasks = await client.loop.run {
@@ -146,8 +148,8 @@ import Testing
       let (server, arrived) = try await serve(stage)
       simulation.network.connects = .refused
       let client = try stage.client(of: server) {
-        $0.maxWaiting = 20_000
-        $0.timeout = .seconds(1_000)
+        $0.limits.maxWaiting = 20_000
+        $0.timeouts.request = .seconds(1_000)
       }
       let ended = Tally<Bool>()
       for number in 0..<20_000 {

@@ -47,8 +47,8 @@ struct Generate: AsyncParsableCommand {
     var clients: [LongLinkClient] = []
     for _ in 0..<load.connections {
       var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: load.port)])
-      configuration.timeout = .seconds(60)
-      configuration.maxWaiting = max(configuration.maxWaiting, load.inFlight)
+      configuration.timeouts.request = .seconds(60)
+      configuration.limits.maxWaiting = max(configuration.limits.maxWaiting, load.inFlight)
       configuration.logger.logLevel = .critical
       configuration.security = security
       let client = try LongLinkClient(configuration, on: loop)

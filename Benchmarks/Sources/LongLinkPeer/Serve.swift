@@ -25,9 +25,9 @@ struct Serve: AsyncParsableCommand {
     let loop = try EventLoop(name: "bench", configuration: loopConfiguration)
     var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
     // Room for four items of 64 KiB, as on the client.
-    configuration.streamWindows.first = 262_208
-    configuration.maxConnections = 20_000
-    configuration.maxInFlight = maxInFlight
+    configuration.limits.streamWindows.first = 262_208
+    configuration.limits.maxConnections = 20_000
+    configuration.limits.maxInFlight = maxInFlight
     configuration.logger.logLevel = .critical
     configuration.security = try Secured.server(tls, certificate: tlsCertificate, key: tlsKey)
     let server = try LongLinkServer(configuration, on: [loop])

@@ -24,7 +24,7 @@ struct Stream: AsyncParsableCommand {
   func run() async throws {
     let loop = try EventLoop(name: "bench")
     var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: load.port)])
-    configuration.timeout = .seconds(60)
+    configuration.timeouts.request = .seconds(60)
     configuration.logger.logLevel = .critical
     let client = try LongLinkClient(configuration, on: loop)
     try await client.connect()

@@ -20,7 +20,7 @@ package enum OptionNames {
     "security.clientCertificates": "--tls-client-ca",
     "security.pins": "--tls-pin",
     "insecure": "--tls-insecure",
-    "credential": "--token",
+    "identity.credential": "--token",
   ]
 
   /// Returns a text with options in place of the settings that they set.

@@ -58,8 +58,8 @@ actor SoakClient {
     generator = SeededGenerator(seed: seed &+ UInt64(number) &* 0x9E37_79B9)
     nextKey = UInt64(number + 1) << 32
     var configuration = ClientConfiguration(servers: servers)
-    configuration.timeout = SoakTiming.deadline
-    configuration.connectTimeout = SoakTiming.connectTimeout
+    configuration.timeouts.request = SoakTiming.deadline
+    configuration.timeouts.connect = SoakTiming.connectTimeout
     configuration.heartbeat = SoakTiming.heartbeat
     configuration.reconnect = SoakTiming.reconnect
     configuration.logger.logLevel = .critical

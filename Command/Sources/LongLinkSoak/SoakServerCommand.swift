@@ -20,7 +20,7 @@ struct SoakServerCommand: AsyncParsableCommand {
     let signals = TerminationSignals()
     var configuration = ServerConfiguration(listen: [.host(host, port: port)])
     configuration.heartbeat = SoakTiming.heartbeat
-    configuration.drainSpread = SoakTiming.drainSpread
+    configuration.drain.spread = SoakTiming.drainSpread
     configuration.logger.logLevel = .error
     let server = try LongLinkServer(configuration)
     SoakServerCommand.install(on: server, ledger: try SoakLedger(path: ledger))

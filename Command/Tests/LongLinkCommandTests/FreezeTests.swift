@@ -42,9 +42,9 @@ import Testing
     var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: port)])
     configuration.heartbeat = heartbeat
     // Requests outlast the silence, so that nothing but the heartbeat ends it.
-    configuration.timeout = .seconds(90)
+    configuration.timeouts.request = .seconds(90)
     // Nor does what waits during it, on a machine that is slow to look.
-    configuration.maxWaitingBytes = 1 << 30
+    configuration.limits.maxWaitingBytes = 1 << 30
     configuration.logger.logLevel = .critical
     return try LongLinkClient(configuration)
   }

@@ -156,7 +156,7 @@ private enum RealStorm {
       var configuration = ServerConfiguration(listen: [.host("10.0.0.1", port: 9000)])
       configuration.logger.logLevel = .critical
       // All clients have one address.
-      configuration.maxConnectionRatePerAddress = 100_000
+      configuration.addresses.maxConnectionRate = 100_000
       let server = try LongLinkServer(configuration, on: [serverLoop])
       server.route(1) { request in request.body }
       try await server.start()

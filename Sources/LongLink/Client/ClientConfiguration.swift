@@ -26,91 +26,29 @@ public struct ClientConfiguration: Sendable {
   ///
   /// Short links are secured by their way, for example a URL with `https`.
   public var security: ClientSecurity?
-  /// Returns what proves the client's identity to a server, in a form that the server expects, such
-  /// as a token; at most 60,000 bytes. Default nil: none.
-  ///
-  /// The client calls it once for each round of attempts to connect, and for each short link, so
-  /// return the credential that is valid now. There is one call at a time, in a task on the
-  /// client's loop, which it must not block. If it throws, or does not return within
-  /// `connectTimeout`, the round fails, and the client tries again later.
-  ///
-  /// If the server says when the credential expires, the client moves to a new connection in time.
-  /// If servers refuse the same credential twice, the client stops: see
-  /// `ConnectionState.notAccepted`.
-  public var credential: (@Sendable () async throws -> [UInt8])?
-  /// Whether the credential may be sent over connections that are not encrypted. Default false: the
-  /// connect then fails, except to loopback addresses and Unix sockets.
-  public var sendsCredentialUnencrypted = false
-  /// The timeout of requests without one, from their creation; above zero. Default 15 s.
-  public var timeout: Duration = .seconds(15)
+  /// How the client proves to a server who it is. Default: not at all.
+  public var identity = Identity()
+  /// The most that waits, is stored and is accepted. Each has a default.
+  public var limits = Limits()
+  /// The most time for requests, connects and frames. Each has a default.
+  public var timeouts = Timeouts()
   /// Whether requests wait while there is no connection; see `RequestOptions.waitsForConnection`.
   /// Default true.
   public var waitsForConnection = true
-  /// The most requests that may wait for a connection, for room on it, or for a retry; at least 0.
-  /// Default 10,000.
-  ///
-  /// Further requests fail with `overloaded`. Requests that return from a lost connection count
-  /// too, but never fail with it.
-  public var maxWaiting = 10_000
-  /// The most bytes in the bodies of all waiting requests, and separately in those of all waiting
-  /// pushes; at least 0. Default 16 MiB each.
-  public var maxWaitingBytes = 16_777_216
   /// How requests are retried. Default: at most 5 times, within a budget; see `RetryPolicy`.
   public var retry = RetryPolicy()
-  /// The sizes of the outgoing buffer at which requests and pushes begin to wait, and continue.
-  /// Defaults: 1 MiB, 512 KiB, and 32 MiB of bodies in fragments.
-  public var waterMarks = WaterMarks()
-  /// The most bytes that may wait for a server that does not read; at least `waterMarks.high`.
-  /// Default 64 MiB.
-  ///
-  /// A response to one of the server's requests ends the connection if more bytes wait already.
-  public var maxUnreadOutput = 67_108_864
-  /// How far the writers of streams can run ahead of their readers, on each connection. Defaults:
-  /// 64 KiB, growing to 4 MiB, and 16 MiB for all streams together.
-  public var streamWindows = StreamWindows()
-  /// The most time for one connect, including its handshake; above zero. Default 10 s.
-  public var connectTimeout: Duration = .seconds(10)
   /// How a dead server is detected. Default: by a ping after 30 s of silence, with 10 s for any
   /// answer. The server may shorten both times.
   public var heartbeat = Heartbeat()
   /// How the client searches for the longest ping interval that its network allows, up to
   /// `heartbeat.interval`. Default nil: it always uses `heartbeat.interval`.
   public var adaptiveHeartbeat: AdaptiveHeartbeat?
-  /// Stores what an adaptive heartbeat has learned about a network, as a short text, replacing any
-  /// earlier one. Default nil: it is forgotten with the client.
-  ///
-  /// The names are those of `LongLinkClient.pathChanged(network:)`; nothing is stored for an
-  /// unnamed network. It is called on the client's loop and must not block: keep a dictionary, and
-  /// write it to disk on another thread.
-  public var storeHeartbeat: (@Sendable (_ learned: String, _ network: String) -> Void)?
-  /// Returns what `storeHeartbeat` was last given for a network, or nil. Default nil: nothing is
-  /// known. What is lost is learned again. It is called on the client's loop and must not block.
-  public var loadHeartbeat: (@Sendable (_ network: String) -> String?)?
   /// The delays before reconnecting. Default: random, within a window that grows up to 30 s; see
   /// `ReconnectPolicy`.
   public var reconnect = ReconnectPolicy()
   /// How the client chooses between servers. Default: by priority and weight; a server that failed
   /// cools down for 5 s or longer.
   public var serverPolicy = ServerPolicy()
-  /// How long a replaced connection may wait for its last responses; above zero. Default 60 s.
-  ///
-  /// Then it is closed, and its requests fail with `connectionLost`.
-  public var lingering: Duration = .seconds(60)
-  /// The largest body accepted from the server, in bytes: 1 to 2,147,483,648. Default 16 MiB.
-  public var maxBody = 16_777_216
-  /// The most requests of the server in progress; further ones are refused with 429. At least 1.
-  /// Default 1,024.
-  ///
-  /// A request counts until it is answered and its handler has returned.
-  public var maxInFlight = 1_024
-  /// The most bytes in the server's incomplete requests and pushes and in the bodies of its
-  /// requests whose handlers have not returned. At least `maxBody`. Default 32 MiB.
-  ///
-  /// Above it, requests are refused with 429, and a push ends the connection. Responses to this
-  /// client's requests do not count: each is at most `maxBody`.
-  public var maxRequestBytes = 33_554_432
-  /// The most time from the first byte of a frame to its last; above zero. Default 30 s.
-  public var frameTimeout: Duration = .seconds(30)
   /// The client's name in the server's logs: at most 1,024 bytes, without NUL. Default: none.
   public var name = ""
   /// The client's logger. Bodies are never logged.
@@ -159,13 +97,13 @@ public struct ClientConfiguration: Sendable {
       try ServerEntry.validate(environments[name] ?? [], field: "environments[\(name)]")
     }
     try validateConnection(.client)
-    try positive(connectTimeout, "connectTimeout")
-    try positive(lingering, "lingering")
+    try positive(timeouts.connect, "timeouts.connect")
+    try positive(timeouts.lingering, "timeouts.lingering")
     try validateReconnect()
     try validateServerPolicy()
     try validateAdaptiveHeartbeat()
-    try atLeast(0, maxWaiting, "maxWaiting")
-    try atLeast(0, maxWaitingBytes, "maxWaitingBytes")
+    try atLeast(0, limits.maxWaiting, "limits.maxWaiting")
+    try atLeast(0, limits.maxWaitingBytes, "limits.maxWaitingBytes")
     try retry.validate(field: "retry")
   }
 
@@ -234,17 +172,19 @@ public struct ClientConfiguration: Sendable {
   /// The bounds of the requests.
   var requestLimits: RequestLimits {
     RequestLimits(
-      maxWaiting: maxWaiting, maxWaitingBytes: maxWaitingBytes, retry: retry,
+      maxWaiting: limits.maxWaiting, maxWaitingBytes: limits.maxWaitingBytes, retry: retry,
       longestHint: reconnect.longestHint)
   }
 
   /// Makes the settings of a connection. Throws if a dialect's token does not fit.
   func connectionSettings() throws(FrameLayoutError) -> ConnectionSettings {
     var settings = settings(
-      of: .client, dialect: try dialect.source?.framing(.client, maxBody: maxBody))
-    settings.handshakeTimeout = connectTimeout.clampedNanoseconds
+      of: .client, dialect: try dialect.source?.framing(.client, maxBody: limits.maxBody))
+    settings.handshakeTimeout = timeouts.connect.clampedNanoseconds
     return settings
   }
 }
 
 extension ClientConfiguration: ConnectionConfiguration {}
+extension ClientConfiguration.Limits: ConnectionLimits {}
+extension ClientConfiguration.Timeouts: ConnectionTimeouts {}

@@ -59,10 +59,11 @@ final class ClientCore {
     self.states = states
     log = PeerLog(configuration.logger)
     defaults = RequestDefaults(
-      timeout: configuration.timeout.clampedNanoseconds,
+      timeout: configuration.timeouts.request.clampedNanoseconds,
       offline: OfflinePolicy(waits: configuration.waitsForConnection))
     pushes = PushQueue(
-      maxWaiting: configuration.maxWaiting, maxWaitingBytes: configuration.maxWaitingBytes,
+      maxWaiting: configuration.limits.maxWaiting,
+      maxWaitingBytes: configuration.limits.maxWaitingBytes,
       timeout: defaults.timeout, on: loop)
     requests = Requests(
       role: .client, limits: configuration.requestLimits,
@@ -71,8 +72,8 @@ final class ClientCore {
     machine = ClientMachine(
       servers: servers.entries, configuration.linkSettings, ways: configuration.waySettings)
     pathHeartbeat = PathHeartbeat(configuration)
-    credentials = configuration.credential.map {
-      CredentialSource($0, timeout: configuration.connectTimeout.clampedNanoseconds, on: loop)
+    credentials = configuration.identity.credential.map {
+      CredentialSource($0, timeout: configuration.timeouts.connect.clampedNanoseconds, on: loop)
     }
     if machine.ways.settings.ways > 0 {
       requests.onWaiting = { [unowned self] in settle() }
@@ -194,12 +195,13 @@ extension ClientConfiguration {
   fileprivate var linkSettings: LinkMachine.Settings {
     LinkMachine.Settings(
       reconnect: reconnect, servers: serverPolicy,
-      connectTimeout: connectTimeout.clampedNanoseconds, lingering: lingering.clampedNanoseconds)
+      connectTimeout: timeouts.connect.clampedNanoseconds,
+      lingering: timeouts.lingering.clampedNanoseconds)
   }
 
   fileprivate var waySettings: WayMachine.Settings {
     WayMachine.Settings(
       hasLongLink: hasLongLink, ways: ways.count { $0.opener != nil },
-      connectBound: connectTimeout.clampedNanoseconds, reconnect: reconnect)
+      connectBound: timeouts.connect.clampedNanoseconds, reconnect: reconnect)
   }
 }

@@ -45,7 +45,8 @@ public struct ClientCounters: Hashable, Sendable {
   public let failovers: UInt64
   /// Connections that were replaced, or left for a draining server or by `switchServers`.
   public let migrations: UInt64
-  /// Replaced connections closed with responses outstanding because `lingering` had passed.
+  /// Replaced connections closed with responses outstanding because `timeouts.lingering` had
+  /// passed.
   public let linksExpired: UInt64
   /// Times that one of several servers began to cool down.
   public let coolDowns: UInt64

@@ -38,7 +38,7 @@ extension LongLinkClient {
   /// Replaces the list of servers: requests made after this call go only to servers in it.
   ///
   /// A connection to a server that is not in the list takes no new requests; its requests may be
-  /// answered within `lingering`. A connection to a server in both lists stays. Throws
+  /// answered within `timeouts.lingering`. A connection to a server in both lists stays. Throws
   /// `invalidConfiguration` and changes nothing if the list is invalid. Call it on any thread.
   public func switchServers(to servers: [ServerEntry]) throws(LongLinkError) {
     try ServerEntry.validate(servers, field: "servers")

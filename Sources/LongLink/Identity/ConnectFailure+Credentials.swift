@@ -11,7 +11,7 @@ extension ConnectFailure {
     switch code {
     case .unauthenticated:
       credential.isEmpty
-        ? "the server did not accept this client, which has no `credential` (401)"
+        ? "the server did not accept this client, which has no `identity.credential` (401)"
         : "the server did not accept the credential (401)"
     case .forbidden: "the server does not allow this client to connect (403)"
     case .draining: "the server is draining, and takes no new clients (503)"
@@ -24,7 +24,8 @@ extension ConnectFailure {
       "credentialUnencrypted",
       detail: """
         \(way.map { "\($0): " } ?? "")the credential would be sent without encryption: use \
-        \(way == nil ? "`security`" : "https"), or allow it with `sendsCredentialUnencrypted`
+        \(way == nil ? "`security`" : "https"), or allow it with \
+        `identity.sendsCredentialUnencrypted`
         """, address: address)
   }
 }

@@ -143,7 +143,7 @@ extension Connector {
   private func objection(toCredentialFor address: SocketAddress) -> ConnectFailure? {
     let configuration = core.configuration
     guard credential?.isEmpty == false, configuration.security == nil,
-      !configuration.sendsCredentialUnencrypted, !address.isLocal
+      !configuration.identity.sendsCredentialUnencrypted, !address.isLocal
     else { return nil }
     return .unencryptedCredential(for: address, way: nil)
   }

@@ -10,8 +10,6 @@ import LongLinkCore
 final class PathHeartbeat {
   private let policy: AdaptiveHeartbeat
   private let longest: Int64
-  private let load: (@Sendable (String) -> String?)?
-  private let store: (@Sendable (String, String) -> Void)?
   private var search: HeartbeatSearch
   /// The name of the network, if the client was told one.
   private var network: String?
@@ -24,8 +22,6 @@ final class PathHeartbeat {
     self.policy = policy
     longest =
       configuration.dialect.heartbeat(configuration.heartbeat).interval.clampedNanoseconds
-    load = configuration.loadHeartbeat
-    store = configuration.storeHeartbeat
     search = HeartbeatSearch(policy, longest: longest)
   }
 
@@ -42,7 +38,7 @@ final class PathHeartbeat {
     network = name
     search = HeartbeatSearch(
       policy, longest: longest,
-      learned: name.flatMap { load?($0) }.flatMap(LearnedHeartbeat.init(text:)))
+      learned: name.flatMap { policy.load?($0) }.flatMap(LearnedHeartbeat.init(text:)))
   }
 
   /// Handles a ping that was answered after a silence, in nanoseconds.
@@ -64,6 +60,6 @@ final class PathHeartbeat {
   }
 
   private func remember() {
-    if let network { store?(search.learned.text, network) }
+    if let network { policy.store?(search.learned.text, network) }
   }
 }

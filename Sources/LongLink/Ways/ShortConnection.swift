@@ -52,7 +52,7 @@ final class ShortConnection {
     if reason == .left || reason == .closedHere {
       // Given up. The handler may be slow where the greeting has come; without one, it shows
       // something only if the server had all the time that a connect has.
-      let bound = sentAt + core.configuration.connectTimeout.clampedNanoseconds
+      let bound = sentAt + core.configuration.timeouts.connect.clampedNanoseconds
       let isSilent = reason == .closedHere && link.counters.framesReceived == 0
       return isWritten && isSilent && core.loop.now >= bound ? .silent : .unused
     }

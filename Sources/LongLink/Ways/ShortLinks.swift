@@ -103,7 +103,9 @@ extension ShortLinks {
     _ id: WayMachine.ID, _ way: Int, with credential: [UInt8]
   ) throws(ConnectFailure) -> Link {
     let (opener, configuration) = (openers[way], core.configuration)
-    guard credential.isEmpty || opener.isConfidential || configuration.sendsCredentialUnencrypted
+    guard
+      credential.isEmpty || opener.isConfidential
+        || configuration.identity.sendsCredentialUnencrypted
     else { throw .unencryptedCredential(for: nil, way: opener.name) }
     do throws(SocketError) {
       let transport = try opener.open(on: core.loop)

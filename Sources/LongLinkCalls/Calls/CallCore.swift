@@ -108,7 +108,8 @@ extension CallCore {
     }
     nextID += 1
     let id = nextID
-    let deadline = loop.now.advanced(by: plan.options.timeout ?? client.configuration.timeout)
+    let deadline = loop.now.advanced(
+      by: plan.options.timeout ?? client.configuration.timeouts.request)
     if let shared = exchangeToJoin(plan), let exchange = exchanges[shared] {
       counters.shared += 1
       callers[id] = Caller(exchange: shared, deadline: deadline, completion: completion)
@@ -161,7 +162,8 @@ extension CallCore {
   private func refresh(_ plan: CallPlan, _ key: CallKey) {
     if let id = exchangeOfKey[key], let exchange = exchanges[id], isCurrent(exchange) { return }
     counters.refreshes += 1
-    let deadline = loop.now.advanced(by: plan.options.timeout ?? client.configuration.timeout)
+    let deadline = loop.now.advanced(
+      by: plan.options.timeout ?? client.configuration.timeouts.request)
     launch(plan, until: deadline, isRefresh: true, callers: []) { _ in }
   }
 

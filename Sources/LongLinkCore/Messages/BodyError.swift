@@ -52,7 +52,8 @@ extension BodyError {
     public static let tooDeep = Code(.tooDeep)
     /// The body, or the memory for decoding it, would exceed its limit.
     public static let tooLarge = Code(.tooLarge)
-    /// The server's `memoryLimit` leaves no room for the value. The same body may decode later.
+    /// The server's `limits.memoryLimit` leaves no room for the value. The same body may decode
+    /// later.
     public static let outOfMemory = Code(.outOfMemory)
     /// The body cannot express the value, or the value cannot express the body.
     public static let notRepresentable = Code(.notRepresentable)

@@ -4,7 +4,7 @@
 ///
 /// A decoder takes memory before it makes the values that need it. It gets an error in place of
 /// memory beyond the type's ``BodyDecodable/decodingMemoryLimit``, and on a server also if
-/// `memoryLimit` leaves none. What was taken counts until the handler has returned.
+/// `limits.memoryLimit` leaves none. What was taken counts until the handler has returned.
 public struct DecodingMemory: ~Copyable {
   /// What can be taken without asking.
   private(set) var left: Int
@@ -53,7 +53,7 @@ public struct DecodingMemory: ~Copyable {
     let most = limit - min(DecodingMemory.free, limit) - counted
     guard -rest <= most else {
       let isOfType = limit == type.decodingMemoryLimit
-      let setting = isOfType ? "\(type).decodingMemoryLimit" : "by the server's memoryLimit"
+      let setting = isOfType ? "\(type).decodingMemoryLimit" : "by the server's limits.memoryLimit"
       throw BodyError(.tooLarge, detail: "decoding takes more than \(limit) bytes (\(setting))")
     }
     let more = min(most, max(-rest, DecodingMemory.lump))

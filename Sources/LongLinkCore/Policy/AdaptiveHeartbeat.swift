@@ -11,7 +11,7 @@
 ///
 /// The server must allow it: the agreed interval is the shorter of both sides' intervals, and the
 /// search does not exceed it.
-public struct AdaptiveHeartbeat: Hashable, Sendable {
+public struct AdaptiveHeartbeat: Sendable {
   /// The initial interval. Default 30 s, at least 200 ms and at most the heartbeat's interval.
   public var shortest: Duration
   /// The amount by which the interval grows. Default 30 s, above zero.
@@ -22,17 +22,31 @@ public struct AdaptiveHeartbeat: Hashable, Sendable {
   public var backOff: Duration
   /// The number of losses at lengthened intervals that end the search. Default 2, at least 1.
   public var failures: Int
+  /// Stores what was learned about a network, as a short text, replacing any earlier one. Default
+  /// nil: it is forgotten with the client.
+  ///
+  /// The names are those of `LongLinkClient.pathChanged(network:)`; nothing is stored for an
+  /// unnamed network. It is called on the client's loop and must not block: keep a dictionary, and
+  /// write it to disk on another thread.
+  public var store: (@Sendable (_ learned: String, _ network: String) -> Void)?
+  /// Returns what `store` was last given for a network, or nil. Default nil: nothing is known. What
+  /// is lost is learned again. It is called on the client's loop and must not block.
+  public var load: (@Sendable (_ network: String) -> String?)?
 
   /// Makes a policy; each parameter has a default.
   public init(
     shortest: Duration = .seconds(30), step: Duration = .seconds(30), successes: Int = 3,
-    backOff: Duration = .seconds(40), failures: Int = 2
+    backOff: Duration = .seconds(40), failures: Int = 2,
+    store: (@Sendable (_ learned: String, _ network: String) -> Void)? = nil,
+    load: (@Sendable (_ network: String) -> String?)? = nil
   ) {
     self.shortest = shortest
     self.step = step
     self.successes = successes
     self.backOff = backOff
     self.failures = failures
+    self.store = store
+    self.load = load
   }
 }
 
@@ -60,7 +74,7 @@ package struct LearnedHeartbeat: Hashable, Sendable {
 }
 
 /// The state of a search for the longest interval that keeps a connection alive, in nanoseconds.
-package struct HeartbeatSearch: Equatable, Sendable {
+package struct HeartbeatSearch: Sendable {
   private let policy: AdaptiveHeartbeat
   private let shortest: Int64
   private let longest: Int64

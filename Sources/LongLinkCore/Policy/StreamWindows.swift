@@ -12,7 +12,7 @@ public struct StreamWindows: Hashable, Sendable {
   /// The most bytes that the windows of all streams have together. Default 16 MiB.
   ///
   /// A request with items that does not fit is refused with 429; a stream of this side fails with
-  /// `overloaded`. Beside it, one item that is larger than its window can take `maxBody`.
+  /// `overloaded`. Beside it, one item that is larger than its window can take `limits.maxBody`.
   public var total = 16_777_216
 
   /// Makes windows of the default sizes.

@@ -14,7 +14,7 @@ public struct WaterMarks: Hashable, Sendable {
   /// The low-water mark at which senders resume; at least 0 and below `high`. Default 512 KiB.
   public var low: Int
   /// The high-water mark of fragmented messages in bytes. Senders of such messages resume at half
-  /// of it. At least 1, and at most half of `maxUnreadOutput`. Default 32 MiB.
+  /// of it. At least 1, and at most half of `limits.maxUnreadOutput`. Default 32 MiB.
   public var large: Int
 
   /// Makes marks.

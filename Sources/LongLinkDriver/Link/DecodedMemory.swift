@@ -37,7 +37,10 @@ package final class DecodedMemory: DecodingAccount {
   package func giveBack(_ count: Int) { add(-count) }
 
   package var refusal: String {
-    "the server's memoryLimit of \(share.budget.limit) bytes has no room for the decoded body"
+    """
+    the server's limits.memoryLimit of \(share.budget.limit) bytes has no room for the decoded \
+    body
+    """
   }
 
   private func add(_ count: Int) {

@@ -38,7 +38,7 @@ package struct LinkEnding {
     if isHandshaking, reason.isLateHandshake {
       return """
         the \(peer) did not complete the handshake of TLS in time \
-        (\(role == .client ? "connectTimeout" : "firstFrameTimeout"): \(handshakeLimit))
+        (\(role == .client ? "timeouts.connect" : "timeouts.firstFrame"): \(handshakeLimit))
         """
     }
     if case .securityFailed = reason, let securityFailure {

@@ -4,42 +4,58 @@ package import LongLinkCore
 
 /// What the configurations of clients and servers have in common: the options of a connection.
 package protocol ConnectionConfiguration {
+  associatedtype Limits: ConnectionLimits
+  associatedtype Timeouts: ConnectionTimeouts
+
   var dialect: Dialect { get }
   var heartbeat: Heartbeat { get }
-  var timeout: Duration { get }
-  var frameTimeout: Duration { get }
+  var limits: Limits { get }
+  var timeouts: Timeouts { get }
+  var name: String { get }
+  var observers: Observers? { get }
+}
+
+package protocol ConnectionLimits {
   var maxBody: Int { get }
   var maxInFlight: Int { get }
   var maxRequestBytes: Int { get }
   var maxUnreadOutput: Int { get }
   var waterMarks: WaterMarks { get }
   var streamWindows: StreamWindows { get }
-  var name: String { get }
-  var observers: Observers? { get }
+}
+
+package protocol ConnectionTimeouts {
+  var request: Duration { get }
+  var frame: Duration { get }
 }
 
 extension ConnectionConfiguration {
   /// Throws `invalidConfiguration`, with the field's name, if one of these options is out of range.
   package func validateConnection(_ role: Role) throws(LongLinkError) {
-    try positive(timeout, "timeout")
-    try positive(frameTimeout, "frameTimeout")
+    try positive(timeouts.request, "timeouts.request")
+    try positive(timeouts.frame, "timeouts.frame")
     try heartbeat.validate(field: "heartbeat")
     try dialect.validate(role, field: "dialect")
-    try atLeast(1, maxInFlight, "maxInFlight")
-    if maxBody < 1 || maxBody > 1 << 31 {
-      throw .configuration("maxBody", "\(maxBody) is not between 1 and 2,147,483,648")
-    }
-    if maxRequestBytes < maxBody {
-      throw .configuration("maxRequestBytes", "\(maxRequestBytes) is below maxBody")
-    }
-    try waterMarks.validate(field: "waterMarks")
-    try streamWindows.validate(field: "streamWindows")
-    if maxUnreadOutput < waterMarks.high {
-      throw .configuration("maxUnreadOutput", "\(maxUnreadOutput) is below waterMarks.high")
-    }
+    try validateLimits()
     if name.utf8.contains(0) { throw .configuration("name", "it contains a NUL") }
     if name.utf8.count > Wire.nameLimit {
       throw .configuration("name", "it is longer than 1,024 bytes")
+    }
+  }
+
+  private func validateLimits() throws(LongLinkError) {
+    try atLeast(1, limits.maxInFlight, "limits.maxInFlight")
+    let (most, bytes, unread) = (limits.maxBody, limits.maxRequestBytes, limits.maxUnreadOutput)
+    if most < 1 || most > 1 << 31 {
+      throw .configuration("limits.maxBody", "\(most) is not between 1 and 2,147,483,648")
+    }
+    if bytes < most {
+      throw .configuration("limits.maxRequestBytes", "\(bytes) is below limits.maxBody")
+    }
+    try limits.waterMarks.validate(field: "limits.waterMarks")
+    try limits.streamWindows.validate(field: "limits.streamWindows")
+    if unread < limits.waterMarks.high {
+      throw .configuration("limits.maxUnreadOutput", "\(unread) is below limits.waterMarks.high")
     }
   }
 
@@ -51,17 +67,17 @@ extension ConnectionConfiguration {
     let heartbeat = dialect.heartbeat(heartbeat)
     settings.dialect = framing
     settings.reportsRefusals = observers != nil
-    settings.maxBody = maxBody
-    settings.maxInFlight = maxInFlight
-    settings.maxRequestBytes = maxRequestBytes
-    settings.windows = streamWindows
+    settings.maxBody = limits.maxBody
+    settings.maxInFlight = limits.maxInFlight
+    settings.maxRequestBytes = limits.maxRequestBytes
+    settings.windows = limits.streamWindows
     settings.heartbeatInterval = heartbeat.interval.clampedNanoseconds
     settings.heartbeatTimeout = heartbeat.timeout.clampedNanoseconds
     settings.missedDeadlines = heartbeat.missedDeadlines
-    settings.frameTimeout = frameTimeout.clampedNanoseconds
+    settings.frameTimeout = timeouts.frame.clampedNanoseconds
     settings.writingTimeout = (heartbeat.interval + heartbeat.timeout).clampedNanoseconds
-    settings.maxUnread = maxUnreadOutput
-    settings.waterMarks = waterMarks.limited(by: maxUnreadOutput)
+    settings.maxUnread = limits.maxUnreadOutput
+    settings.waterMarks = limits.waterMarks.limited(by: limits.maxUnreadOutput)
     settings.name = name
     return settings
   }

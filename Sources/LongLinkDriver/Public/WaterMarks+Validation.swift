@@ -11,7 +11,7 @@ extension WaterMarks {
     if low >= high { throw .configuration("\(field).low", "\(low) is not below \(field).high") }
   }
 
-  /// Lowers `large` to half of `maxUnreadOutput`, which leaves room for responses.
+  /// Lowers `large` to half of `limits.maxUnreadOutput`, which leaves room for responses.
   package func limited(by maxUnreadOutput: Int) -> WaterMarks {
     WaterMarks(high: high, low: low, large: min(large, max(1, maxUnreadOutput / 2)))
   }

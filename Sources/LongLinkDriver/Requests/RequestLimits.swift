@@ -25,10 +25,10 @@ package struct RequestLimits: Sendable {
   /// Returns why another request cannot wait, as text; nil if it can.
   func problem(with bytes: Int, besides count: Int, of waitingBytes: Int) -> String? {
     if count >= maxWaiting {
-      return "maxWaiting is \(maxWaiting); \(count) requests (\(waitingBytes) bytes) wait"
+      return "limits.maxWaiting is \(maxWaiting); \(count) requests (\(waitingBytes) bytes) wait"
     }
     if bytes > maxWaitingBytes - waitingBytes {
-      return "maxWaitingBytes is \(maxWaitingBytes) and this request has \(bytes) bytes; "
+      return "limits.maxWaitingBytes is \(maxWaitingBytes) and this request has \(bytes) bytes; "
         + "\(count) requests (\(waitingBytes) bytes) wait"
     }
     return nil

@@ -77,7 +77,7 @@ package final class Responder {
     guard link.memory.hasRoom || link.memory.hasReserve(for: link.connection.inbound) else {
       link.count { $0.refusedForMemory += 1 }
       refuse(
-        arrival, on: link, .overloaded, "the server's memoryLimit is reached",
+        arrival, on: link, .overloaded, "the server's limits.memoryLimit is reached",
         retryAfter: Responder.pauseForMemory)
       return
     }

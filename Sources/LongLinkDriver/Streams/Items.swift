@@ -30,8 +30,8 @@ public struct Items<Item: BodyDecodable & Sendable>: AsyncSequence, AsyncIterato
   /// In place of an item that does not decode, it throws `decodingFailed`; the next call returns
   /// the one after it. A handler that throws that error on responds with 400. On a server, what an
   /// item takes counts until the next one is asked for, or the items are released. It throws
-  /// `overloaded` in place of an item for which `memoryLimit` leaves no room; thrown on, that
-  /// responds with 429.
+  /// `overloaded` in place of an item for which `limits.memoryLimit` leaves no room; thrown on,
+  /// that responds with 429.
   ///
   /// The items of an ``ItemStream`` end once the peer has responded with code 200. An error cancels
   /// the request; its `itemsReceived` is the number of items that you have read, and its `delivery`

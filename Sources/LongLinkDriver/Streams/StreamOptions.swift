@@ -16,7 +16,8 @@ public struct StreamOptions: Hashable, Sendable {
   public var itemTimeout: Duration?
   /// The bytes that the peer can send before this side has read, headers of 16 bytes included.
   /// Default: 65,536, which grows for a fast reader on a long path up to the configured
-  /// `streamWindows.largest`. A value that is set does not grow. From 1,024 to 2,147,483,647.
+  /// `limits.streamWindows.largest`. A value that is set does not grow. From 1,024 to
+  /// 2,147,483,647.
   public var window: Int?
   /// Whether the request waits while there is no connection, as for other requests. Default: the
   /// client's setting, which is true.

@@ -17,7 +17,7 @@ extension Oracle {
       let counters = await watched.client.counters()
       let configuration = watched.client.configuration
       // Requests put back after a lost link are never rejected.
-      let most = configuration.maxWaiting + Int(counters.requests.retried)
+      let most = configuration.limits.maxWaiting + Int(counters.requests.retried)
       if counters.requestsWaiting > most {
         found(
           .queuesBounded,
@@ -27,7 +27,7 @@ extension Oracle {
     for watched in box.value.withLock({ $0.servers }) where !watched.isLost {
       let counters = await watched.server.counters()
       let configuration = watched.server.configuration
-      let most = configuration.maxInFlight * max(counters.openConnections, 1)
+      let most = configuration.limits.maxInFlight * max(counters.openConnections, 1)
       if counters.requestsRunning > most {
         found(
           .queuesBounded,
@@ -45,7 +45,7 @@ extension Oracle {
     of configuration: ClientConfiguration, hint: Duration = .zero
   ) -> Duration {
     let detection = configuration.heartbeat.interval + configuration.heartbeat.timeout
-    let attempts = configuration.connectTimeout * 2
+    let attempts = configuration.timeouts.connect * 2
     let delays = PacingModel.longestDelay(configuration.reconnect) * 2
     return detection + attempts + delays + hint + .seconds(5)
   }

@@ -109,7 +109,8 @@ package final class Oracle: Sendable {
       let configuration = client.configuration
       state.links.watch(
         LinkWatch.Owner(
-          name: name, heartbeat: configuration.heartbeat, handshake: configuration.connectTimeout),
+          name: name, heartbeat: configuration.heartbeat,
+          handshake: configuration.timeouts.connect),
         on: machine.index)
       state.clients.append(WatchedClient(name: name, client: client, machine: machine))
       state.pacing.append(PacingModel(name: name, configuration: configuration))
@@ -137,8 +138,8 @@ package final class Oracle: Sendable {
         state.links.watch(
           LinkWatch.Owner(
             name: name, heartbeat: configuration.heartbeat,
-            handshake: configuration.firstFrameTimeout,
-            authenticates: configuration.authenticate != nil),
+            handshake: configuration.timeouts.firstFrame,
+            authenticates: configuration.identity.authenticate != nil),
           on: machine.index)
         state.recorder?.named(machine.index, name, isClient: false)
       }

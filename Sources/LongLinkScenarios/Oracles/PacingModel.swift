@@ -56,7 +56,7 @@ struct PacingModel {
     self.name = name
     policy = configuration.reconnect
     servers = configuration.servers.count
-    renews = configuration.credential != nil
+    renews = configuration.identity.credential != nil
   }
 
   /// The longest delay that the policy allows.

@@ -43,14 +43,14 @@ extension ScenarioStage {
       listen: [.host(plan.address.host ?? "", port: plan.address.port ?? 0)])
     configuration.logger = Self.silent
     configuration.heartbeat = plan.heartbeat
-    configuration.maxInFlight = plan.maxInFlight
-    configuration.drainSpread = plan.drainSpread
-    configuration.streamWindows = self.plan.serverWindows[index]
+    configuration.limits.maxInFlight = plan.maxInFlight
+    configuration.drain.spread = plan.drainSpread
+    configuration.limits.streamWindows = self.plan.serverWindows[index]
     configuration.name = plan.name
     configuration.observers = observers
     configuration.security = try ScenarioCertificates(stage: self).security(ofServer: index)
     if scenario.profile.hasCredentials {
-      configuration.authenticate = { [self, loop = run.loop] request in
+      configuration.identity.authenticate = { [self, loop = run.loop] request in
         try await ScenarioLogins(stage: self).authenticate(request, on: loop)
       }
     }
@@ -105,19 +105,19 @@ extension ScenarioStage {
         servers: client.servers.map { .host(plan.servers[$0].name, port: 7_000) })
       configuration.logger = Self.silent
       configuration.heartbeat = client.heartbeat
-      configuration.connectTimeout = client.connectTimeout
+      configuration.timeouts.connect = client.connectTimeout
       configuration.reconnect = client.reconnect
-      configuration.maxWaiting = client.maxWaiting
+      configuration.limits.maxWaiting = client.maxWaiting
       configuration.waitsForConnection = client.waits
-      configuration.streamWindows = plan.clientWindows[index]
+      configuration.limits.streamWindows = plan.clientWindows[index]
       configuration.name = name
       configuration.observers = observers
       configuration.security = try security.map { oracle.watching(try $0.client()) }
       if scenario.profile.hasCredentials {
-        configuration.credential = { [self] in
+        configuration.identity.credential = { [self] in
           try await ScenarioLogins(stage: self).credential(of: index, on: loop)
         }
-        configuration.sendsCredentialUnencrypted = true
+        configuration.identity.sendsCredentialUnencrypted = true
       }
       if client.hasShortLinks {
         configuration.ways =

@@ -42,7 +42,7 @@ extension ScenarioStage {
     let asked = Asked(request)
     oracle.requests.asked(
       request.key,
-      deadline: request.deadline ?? client.configuration.timeout,
+      deadline: request.deadline ?? client.configuration.timeouts.request,
       // An ordered request is not retried once it may have run.
       mayRunAgain: request.isIdempotent && !request.isOrdered,
       inOrderOf: request.isOrdered ? "client-\(request.client)" : nil)

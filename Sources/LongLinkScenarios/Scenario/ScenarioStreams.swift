@@ -28,7 +28,7 @@ struct ScenarioStreams: Sendable {
         let loop = plan.isOnLoop ? client.loop : simulation.mainLoop
         let task = simulation.spawn(on: loop) {
           await run(
-            plan, client, client.loop, windows: client.configuration.streamWindows,
+            plan, client, client.loop, windows: client.configuration.limits.streamWindows,
             isAlive: { true })
         }
         cancelStream(after: plan.cancelAfter) { task.cancel() }
@@ -104,7 +104,7 @@ struct ScenarioStreams: Sendable {
     var key = StreamPlan.lastKey + UInt64(index) + 1
     while true {
       let result = await run(
-        .last(key), client, client.loop, windows: client.configuration.streamWindows,
+        .last(key), client, client.loop, windows: client.configuration.limits.streamWindows,
         isAlive: { true })
       guard case .failure(let error) = result else { return }
       // Streams that still run may take all places or windows, until they end.

@@ -11,10 +11,10 @@ struct AddressLimits: Sendable {
   private let limitsLoopback: Bool
 
   init(_ configuration: ServerConfiguration) {
-    allowed = configuration.allowedAddresses
-    denied = configuration.deniedAddresses
-    proxies = configuration.proxies
-    limitsLoopback = configuration.limitsLoopback
+    allowed = configuration.addresses.allowed
+    denied = configuration.addresses.denied
+    proxies = configuration.addresses.proxies
+    limitsLoopback = configuration.addresses.limitsLoopback
   }
 
   /// Whether the connections of a peer begin with the header of a proxy.

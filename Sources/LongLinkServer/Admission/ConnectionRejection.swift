@@ -2,20 +2,20 @@
 
 /// Why a server rejected a new connection, before it read any frame from it.
 package enum ConnectionRejection: String, Error, Hashable, CaseIterable, Sendable {
-  /// There are as many connections as `maxConnections` allows.
-  case tooManyConnections = "maxConnections"
-  /// The address has as many connections as `maxConnectionsPerAddress` allows.
-  case tooManyOfAddress = "maxConnectionsPerAddress"
-  /// The address opens connections faster than `maxConnectionRatePerAddress` allows, or short links
-  /// faster than `maxShortLinkRatePerAddress`.
-  case tooFast = "maxConnectionRatePerAddress"
-  /// The address is in `deniedAddresses`.
-  case denied = "deniedAddresses"
-  /// There are `allowedAddresses`, and the address is in none of them.
-  case notAllowed = "allowedAddresses"
+  /// There are as many connections as `limits.maxConnections` allows.
+  case tooManyConnections = "limits.maxConnections"
+  /// The address has as many connections as `addresses.maxConnections` allows.
+  case tooManyOfAddress = "addresses.maxConnections"
+  /// The address opens connections faster than `addresses.maxConnectionRate` allows, or short links
+  /// faster than `addresses.maxShortLinkRate`.
+  case tooFast = "addresses.maxConnectionRate"
+  /// The address is in `addresses.denied`.
+  case denied = "addresses.denied"
+  /// There are `addresses.allowed`, and the address is in none of them.
+  case notAllowed = "addresses.allowed"
   /// The function of `onAccept` has returned false.
   case notWanted = "onAccept"
-  /// One of the `proxies` has sent no header of the PROXY protocol, version 2, or a broken one, or
-  /// has not sent it in time.
-  case proxyHeader = "proxies"
+  /// One of the `addresses.proxies` has sent no header of the PROXY protocol, version 2, or a
+  /// broken one, or has not sent it in time.
+  case proxyHeader = "addresses.proxies"
 }

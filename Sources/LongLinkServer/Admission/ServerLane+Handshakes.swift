@@ -15,7 +15,7 @@ extension ServerLane {
     }
     do throws(SocketError) {
       let transport = try accepted.adopt(on: loop)
-      let limit = admission.accepted + configuration.firstFrameTimeout.clampedNanoseconds
+      let limit = admission.accepted + configuration.timeouts.firstFrame.clampedNanoseconds
       greetings[admission.id] = ProxyGreeting(of: admission, transport, on: loop, until: limit) {
         [unowned self] outcome in
         greetings[admission.id] = nil

@@ -19,9 +19,9 @@ struct DrainNotice: Sendable {
   ) {
     self.code = code
     self.reason = reason
-    self.spread = spread ?? configuration.drainSpread
-    self.retryAfter = retryAfter ?? configuration.drainRetryAfter
-    let named = (alternatives ?? configuration.drainAlternatives).compactMap(\.alternativeText)
+    self.spread = spread ?? configuration.drain.spread
+    self.retryAfter = retryAfter ?? configuration.drain.retryAfter
+    let named = (alternatives ?? configuration.drain.alternatives).compactMap(\.alternativeText)
     self.alternatives = Array(named.prefix(Wire.alternativesLimit))
   }
 }

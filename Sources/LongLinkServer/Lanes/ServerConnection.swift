@@ -17,7 +17,7 @@ final class ServerConnection {
   private(set) var pushesIfAny: PushQueue?
   /// Whether the handshake was completed.
   var wasOpened = false
-  /// Whether it still counts for `maxHandshakes`.
+  /// Whether it still counts for `limits.maxHandshakes`.
   var isUnopened = true
   private var closesWhenUnused = false
   /// When the connection is closed even if requests still run.

@@ -49,13 +49,13 @@ final class ServerLane {
     self.shared = shared
     self.configuration = configuration
     self.settings = settings
-    authentications = configuration.authenticate.map {
+    authentications = configuration.identity.authenticate.map {
       AuthenticationQueue(
-        $0, limit: configuration.maxAuthentications,
-        timeout: configuration.authenticationTimeout.clampedNanoseconds, on: loop)
+        $0, limit: configuration.identity.maxAuthentications,
+        timeout: configuration.identity.timeout.clampedNanoseconds, on: loop)
     }
     defaults = RequestDefaults(
-      timeout: configuration.timeout.clampedNanoseconds, offline: .wait)
+      timeout: configuration.timeouts.request.clampedNanoseconds, offline: .wait)
   }
 
   /// Makes this lane's share of the server's memory budget.
@@ -208,7 +208,7 @@ final class ServerLane {
     let notice = DrainNotice(
       code: .unauthenticated, reason: "the credential has expired", configuration, spread: .zero,
       retryAfter: .zero, alternatives: [])
-    connection.drain(within: configuration.credentialGrace.clampedNanoseconds, notice) {}
+    connection.drain(within: configuration.identity.credentialGrace.clampedNanoseconds, notice) {}
   }
 
   /// Ends the connections of a principal, and reports how many there were. Those of which

@@ -37,13 +37,13 @@ final class ServerShared: Sendable {
   let memory: MemoryBudget
 
   init(_ configuration: ServerConfiguration) {
-    maxConnections = configuration.maxConnections
-    maxConnectionsPerAddress = configuration.maxConnectionsPerAddress
+    maxConnections = configuration.limits.maxConnections
+    maxConnectionsPerAddress = configuration.addresses.maxConnections
     limits = AddressLimits(configuration)
     log = PeerLog(configuration.logger)
-    memory = MemoryBudget(limit: configuration.memoryLimit)
+    memory = MemoryBudget(limit: configuration.limits.memoryLimit)
     let rates = configuration.addressRates
-    let places = HandshakePlaces<LoopBound<ServerLane>>(limit: configuration.maxHandshakes)
+    let places = HandshakePlaces<LoopBound<ServerLane>>(limit: configuration.limits.maxHandshakes)
     state = Mutex(
       State(
         rates: AddressRates(rates.connections), shortRates: AddressRates(rates.shortLinks),

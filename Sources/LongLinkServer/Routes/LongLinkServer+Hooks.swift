@@ -9,9 +9,9 @@ extension LongLinkServer {
   /// it traps otherwise.
   ///
   /// The function is called before any frame is read. If it returns false, the connection is closed
-  /// and counted in `rejections`. The address is the client's, also behind one of the `proxies`;
-  /// nil if there is none, as over a Unix socket. The function runs on a loop, which it must not
-  /// block: look the address up in a table.
+  /// and counted in `rejections`. The address is the client's, also behind one of the
+  /// `addresses.proxies`; nil if there is none, as over a Unix socket. The function runs on a loop,
+  /// which it must not block: look the address up in a table.
   public func onAccept(
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (SocketAddress?) -> Bool

@@ -8,9 +8,9 @@ extension LongLinkServer {
   /// `start`; it traps afterwards, and if the type of the push has a function already.
   ///
   /// The function runs on the connection's loop, which it must not block. For a body that does not
-  /// decode it gets `decodingFailed`, and `overloaded` if `memoryLimit` leaves no room for it. A
-  /// push that `rule` does not allow is dropped and counted in `pushesDenied`. Default: the rule of
-  /// `require(_:)`.
+  /// decode it gets `decodingFailed`, and `overloaded` if `limits.memoryLimit` leaves no room for
+  /// it. A push that `rule` does not allow is dropped and counted in `pushesDenied`. Default: the
+  /// rule of `require(_:)`.
   public func onPush<Message: PushMessage>(
     _ message: Message.Type, requires rule: AccessRule? = nil,
     fileID: StaticString = #fileID, line: UInt = #line,

@@ -15,11 +15,13 @@ extension LongLinkServer {
   /// Warns of settings that contradict each other: clients are let in to nothing, or their
   /// credentials are sent without encryption.
   func warnOfAccess(_ hooks: ServerHooks) {
-    guard configuration.authenticate == nil, let types = hooks.needsPrincipal else { return }
+    guard configuration.identity.authenticate == nil, let types = hooks.needsPrincipal else {
+      return
+    }
     configuration.logger.warning(
       """
       Access rules need a principal, and no client gets one: they allow nobody. \
-      Set `authenticate`.
+      Set `identity.authenticate`.
       """, metadata: ["types": "\(types)"])
   }
 
@@ -31,7 +33,9 @@ extension LongLinkServer {
         "address": "\(address)", "tls": "\(configuration.security?.provider.versions ?? "off")",
       ])
     let isLocal = address.family == .unix || address.group?.isLoopback ?? false
-    guard configuration.authenticate != nil, configuration.security == nil, !isLocal else { return }
+    guard configuration.identity.authenticate != nil, configuration.security == nil, !isLocal else {
+      return
+    }
     configuration.logger.warning(
       """
       Clients' credentials come without encryption, on an address that others can reach. Set \

@@ -16,19 +16,20 @@ extension ServerConfiguration {
   /// How fast one address may open connections, and short links.
   var addressRates: (connections: TokenBucket.Rate, shortLinks: TokenBucket.Rate) {
     (
-      rate(maxConnectionRatePerAddress, burst: ServerConfiguration.connectionBurst),
-      rate(maxShortLinkRatePerAddress, burst: ServerConfiguration.connectionBurst)
+      rate(addresses.maxConnectionRate, burst: ServerConfiguration.connectionBurst),
+      rate(addresses.maxShortLinkRate, burst: ServerConfiguration.connectionBurst)
     )
   }
 
   /// How fast a client may cancel requests.
   var cancelRate: TokenBucket.Rate? {
-    maxCancelsPerSecond.map { rate($0, burst: ServerConfiguration.cancelBurst) }
+    limits.maxCancelsPerSecond.map { rate($0, burst: ServerConfiguration.cancelBurst) }
   }
 
   /// How much a client may send per second.
   var readLimits: ReadLimits {
-    ReadLimits(bytesPerSecond: maxBytesPerSecond, framesPerSecond: maxFramesPerSecond)
+    ReadLimits(
+      bytesPerSecond: limits.maxBytesPerSecond, framesPerSecond: limits.maxFramesPerSecond)
   }
 
   private func rate(_ number: Int, burst seconds: Int) -> TokenBucket.Rate {
@@ -38,14 +39,18 @@ extension ServerConfiguration {
 
   /// Throws if one of these limits is out of range.
   func validateLimits() throws(LongLinkError) {
-    try atLeast(1, maxConnectionsPerAddress, "maxConnectionsPerAddress")
-    try validateRate(maxConnectionRatePerAddress, "maxConnectionRatePerAddress")
-    try validateRate(maxShortLinkRatePerAddress, "maxShortLinkRatePerAddress")
-    try atLeast(1, maxHandshakes, "maxHandshakes")
-    if let maxCancelsPerSecond { try validateRate(maxCancelsPerSecond, "maxCancelsPerSecond") }
+    try atLeast(1, addresses.maxConnections, "addresses.maxConnections")
+    try validateRate(addresses.maxConnectionRate, "addresses.maxConnectionRate")
+    try validateRate(addresses.maxShortLinkRate, "addresses.maxShortLinkRate")
+    try atLeast(1, limits.maxHandshakes, "limits.maxHandshakes")
+    if let rate = limits.maxCancelsPerSecond {
+      try validateRate(rate, "limits.maxCancelsPerSecond")
+    }
     // With less, the client's system might see no progress for so long that it gives up.
-    if let maxBytesPerSecond { try atLeast(16_384, maxBytesPerSecond, "maxBytesPerSecond") }
-    if let maxFramesPerSecond { try atLeast(100, maxFramesPerSecond, "maxFramesPerSecond") }
+    if let rate = limits.maxBytesPerSecond {
+      try atLeast(16_384, rate, "limits.maxBytesPerSecond")
+    }
+    if let rate = limits.maxFramesPerSecond { try atLeast(100, rate, "limits.maxFramesPerSecond") }
   }
 
   private func validateRate(_ value: Int, _ field: String) throws(LongLinkError) {

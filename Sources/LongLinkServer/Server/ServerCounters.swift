@@ -11,17 +11,17 @@ public struct ServerCounters: Hashable, Sendable {
   /// client is not authenticated.
   public internal(set) var handshakes = 0
   /// Connections that were closed as the oldest of `handshakes`, to make room for newer ones; see
-  /// `maxHandshakes`.
+  /// `limits.maxHandshakes`.
   public internal(set) var handshakesEvicted: UInt64 = 0
   /// Connections that were accepted.
   public internal(set) var connectionsAccepted: UInt64 = 0
   /// Connections that were rejected before any frame was read, by the setting that rejected them,
-  /// such as `maxConnections` or `onAccept`.
+  /// such as `limits.maxConnections` or `onAccept`.
   public internal(set) var rejections: [String: UInt64] = [:]
   /// Connections that were rejected before any frame was read: the sum of `rejections`.
   public var connectionsTurnedAway: UInt64 { rejections.values.reduce(0, +) }
   /// Connections that were closed because their clients cancelled more requests per second than
-  /// `maxCancelsPerSecond` allows.
+  /// `limits.maxCancelsPerSecond` allows.
   public var cancelsOverLimit: UInt64 { endings["cancelLimit", default: 0] }
   /// Connections that the system failed to accept, for example because no descriptor was free.
   public internal(set) var acceptFailures: UInt64 = 0
@@ -33,7 +33,7 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var pushesWaiting = 0
   /// Bytes that wait to be written.
   public internal(set) var bytesUnwritten = 0
-  /// Bytes that the server holds for all connections, as `memoryLimit` counts them.
+  /// Bytes that the server holds for all connections, as `limits.memoryLimit` counts them.
   public internal(set) var bytesHeld = 0
   /// Pushes of clients that no handler was set for.
   public internal(set) var pushesUnhandled: UInt64 = 0

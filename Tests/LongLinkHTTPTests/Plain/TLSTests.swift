@@ -222,7 +222,7 @@ extension HTTPTests {
           let url = "https://localhost:\(port)/longlink/v1"
           let client = try stage.client(url: url, options: options)
           #expect(try await client.request(HTTPStage.echo, [1, 2]) == [1, 2])
-          let wary = try stage.client(url: url) { $0.timeout = .seconds(2) }
+          let wary = try stage.client(url: url) { $0.timeouts.request = .seconds(2) }
           let error = try await linkFailure { try await wary.request(HTTPStage.echo, [1]) }
           #expect(error.delivery == .notSent, "\(error)")
         }

@@ -35,20 +35,20 @@ extension HTTPTests {
       let shorts = Watched<[Bool]>([])
       try await HTTPStage.run { _ in
       } server: {
-        $0.authenticate = { request in
+        $0.identity.authenticate = { request in
           shorts.change { $0.append(request.isShortLink && !request.isEncrypted) }
           return try Self.byKey(request)
         }
       } _: { stage in
         let client = try stage.client {
-          $0.credential = {
+          $0.identity.credential = {
             asked.change { $0 += 1 }
             return Self.ann
           }
         }
         for _ in 0..<3 { #expect(try await Self.name(client) == "ann") }
         #expect(asked.value == 3 && shorts.value == [true, true, true])
-        let bob = try stage.client { $0.credential = { Array("key-bob".utf8) } }
+        let bob = try stage.client { $0.identity.credential = { Array("key-bob".utf8) } }
         #expect(try await Self.name(bob) == "bob")
         #expect(await stage.server.counters().authentications.accepted == 4)
       }
@@ -56,7 +56,7 @@ extension HTTPTests {
 
     @Test func `without a function of the server nobody has a name`() async throws {
       try await HTTPStage.run { stage in
-        let client = try stage.client { $0.credential = { Self.ann } }
+        let client = try stage.client { $0.identity.credential = { Self.ann } }
         #expect(try await Self.name(client) == "nobody")
       }
     }
@@ -68,9 +68,9 @@ extension HTTPTests {
       let current = Watched(Array(key.utf8))
       try await HTTPStage.run { _ in
       } server: {
-        $0.authenticate = { try Self.byKey($0) }
+        $0.identity.authenticate = { try Self.byKey($0) }
       } _: { stage in
-        let client = try stage.client { $0.credential = { current.value } }
+        let client = try stage.client { $0.identity.credential = { current.value } }
         for number in 0..<10 {
           let error = try await linkFailure {
             try await client.request(HTTPStage.echo, [UInt8](repeating: 1, count: 200_000))
@@ -93,11 +93,11 @@ extension HTTPTests {
     @Test func `rules of routes hold`() async throws {
       try await HTTPStage.run { _ in
       } server: {
-        $0.authenticate = { try Self.byKey($0) }
+        $0.identity.authenticate = { try Self.byKey($0) }
       } _: { stage in
-        let ann = try stage.client { $0.credential = { Self.ann } }
+        let ann = try stage.client { $0.identity.credential = { Self.ann } }
         #expect(try await ann.request(HTTPStage.edit, [1]) == [1])
-        let bob = try stage.client { $0.credential = { Array("key-bob".utf8) } }
+        let bob = try stage.client { $0.identity.credential = { Array("key-bob".utf8) } }
         let error = try await linkFailure { try await bob.request(HTTPStage.edit, [1]) }
         #expect(error.response == .forbidden && error.code == .rejected, "\(error)")
         #expect(error.delivery == .refused, "\(error)")
@@ -122,13 +122,13 @@ extension HTTPTests {
       try await HTTPStage.run {
         $0.trustedProxies = ["127.0.0.1"]
       } server: {
-        $0.maxShortLinkRatePerAddress = 1
-        $0.deniedAddresses = [AddressRange("198.51.100.0/24")!]
+        $0.addresses.maxShortLinkRate = 1
+        $0.addresses.denied = [AddressRange("198.51.100.0/24")!]
       } _: { stage in
         let fast = try Self.behind("192.0.2.1", stage)
         #expect(try await fast.request(HTTPStage.echo, [0]) == [0])
         // Four at once, and one per second: sooner or later one comes too soon.
-        while await stage.server.counters().rejections["maxConnectionRatePerAddress", default: 0]
+        while await stage.server.counters().rejections["addresses.maxConnectionRate", default: 0]
           == 0
         {
           await withTaskGroup { group in
@@ -146,7 +146,7 @@ extension HTTPTests {
         _ = try await linkFailure {
           try await denied.request(HTTPStage.echo, [3], options: Self.atOnce)
         }
-        #expect(await stage.server.counters().rejections["deniedAddresses", default: 0] > 0)
+        #expect(await stage.server.counters().rejections["addresses.denied", default: 0] > 0)
       }
     }
 
@@ -159,13 +159,13 @@ extension HTTPTests {
         $0.trustedProxies = [isTrusted ? "127.0.0.1" : "10.0.0.1"]
         $0.isSecuredByProxy = true
       } server: {
-        $0.authenticate = { request in
+        $0.identity.authenticate = { request in
           seen.change { $0.append(request.isEncrypted) }
           #expect(request.security == nil && request.isSecuredByProxy == isTrusted)
           return try Self.byKey(request)
         }
       } _: { stage in
-        let client = try Self.behind("192.0.2.1", stage) { $0.credential = { Self.ann } }
+        let client = try Self.behind("192.0.2.1", stage) { $0.identity.credential = { Self.ann } }
         #expect(try await Self.name(client) == "ann")
         #expect(seen.value == [isTrusted])
       }

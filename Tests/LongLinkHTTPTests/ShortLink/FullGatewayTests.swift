@@ -128,7 +128,8 @@ extension HTTPTests {
     @Test func `the answer to a client that is not accepted ends its connection`() async throws {
       try await HTTPStage.run { _ in
       } server: {
-        $0.authenticate = { _ in throw AuthenticationRefusal.unauthenticated("unknown key") }
+        $0.identity.authenticate = { _ in throw AuthenticationRefusal.unauthenticated("unknown key")
+        }
       } _: { stage in
         let frames = try await GatewayAttackTests.frames(of: HTTPStage.count)
         let peer = try await RawPeer.connect(to: stage.port)
@@ -146,7 +147,7 @@ extension HTTPTests {
       let isAsked = Watched(false)
       let mayAnswer = Watched(false)
       try await HTTPStage.run({ $0.maxConnections = 1 }) {
-        $0.authenticate = { _ in
+        $0.identity.authenticate = { _ in
           isAsked.change { $0 = true }
           await mayAnswer.until { $0 }
           return Authentication(Principal("ann"))

@@ -28,7 +28,7 @@ struct World: Sendable {
       self.serverSecurity = serverSecurity
       server.logger.logLevel = .critical
       client.logger.logLevel = .critical
-      client.timeout = .seconds(5)
+      client.timeouts.request = .seconds(5)
     }
 
     init(

@@ -74,7 +74,7 @@ import LongLinkDialects
     try await Stage.simulate { stage, simulation in
       let description = try FrameDialect.lines()
       let (server, client) = try await stage.scripted(description) {
-        $0.frameTimeout = .seconds(5)
+        $0.timeouts.frame = .seconds(5)
       }
       server.on(0x500) { .reply($0.body) }
       #expect(try await client.request(0x500, [1]) == [1])

@@ -174,7 +174,7 @@ import LongLinkDialects
     async throws
   {
     try await Stage.run(environment) { stage in
-      let (server, client) = try await stage.scripted(.guarded) { $0.maxBody = 100 }
+      let (server, client) = try await stage.scripted(.guarded) { $0.limits.maxBody = 100 }
       server.on(0x500) { request in .reply([UInt8](repeating: 1, count: Int(request.body[0]))) }
       #expect(try await client.request(0x500, [100]).count == 100)
       let error = try await failure { try await client.request(0x500, [101]) }

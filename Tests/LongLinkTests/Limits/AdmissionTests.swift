@@ -15,8 +15,8 @@ import Testing
   @Test func `one address opens so many connections per second, after a burst`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: {
-        $0.maxConnectionRatePerAddress = 10
-        $0.maxHandshakes = 10_000
+        $0.addresses.maxConnectionRate = 10
+        $0.limits.maxHandshakes = 10_000
       })
       var clients: [SimulatedClient] = []
       func open(_ count: Int) async throws -> UInt64 {
@@ -39,7 +39,7 @@ import Testing
       let first = try await open(100)
       let passed = began.duration(to: stage.clientLoop.clock.now)
       #expect((40...40 + UInt64(passed / .milliseconds(100))).contains(first))
-      #expect(await server.counters().rejections == ["maxConnectionRatePerAddress": 100 - first])
+      #expect(await server.counters().rejections == ["addresses.maxConnectionRate": 100 - first])
       try await stage.clientLoop.sleep(for: .seconds(1))
       #expect((10...13).contains(try await open(50)))
       // Another machine is not affected.
@@ -58,8 +58,8 @@ import Testing
   ) async throws {
     try await Stage.run(environment) { stage in
       let server = try await stage.serve(configure: {
-        $0.maxConnectionRatePerAddress = 1
-        $0.deniedAddresses = [AddressRange("198.18.0.0/15")!]
+        $0.addresses.maxConnectionRate = 1
+        $0.addresses.denied = [AddressRange("198.18.0.0/15")!]
       })
       for _ in 0..<20 {
         let client = try await SimulatedClient.connect(
@@ -112,8 +112,8 @@ import Testing
           return true
         }
       } configure: {
-        $0.allowedAddresses = allowed.compactMap(AddressRange.init)
-        $0.deniedAddresses = denied.compactMap(AddressRange.init)
+        $0.addresses.allowed = allowed.compactMap(AddressRange.init)
+        $0.addresses.denied = denied.compactMap(AddressRange.init)
       }
       let client = try await SimulatedClient.connect(
         to: server.addresses[0], on: stage.clientLoop)
@@ -134,9 +134,9 @@ import Testing
     try await Stage.pair(
       in: .unix,
       server: {
-        $0.allowedAddresses = [AddressRange("192.0.2.1")!]
-        $0.deniedAddresses = [AddressRange("0.0.0.0/0")!, AddressRange("::/0")!]
-        $0.proxies = [AddressRange("0.0.0.0/0")!, AddressRange("::/0")!]
+        $0.addresses.allowed = [AddressRange("192.0.2.1")!]
+        $0.addresses.denied = [AddressRange("0.0.0.0/0")!, AddressRange("::/0")!]
+        $0.addresses.proxies = [AddressRange("0.0.0.0/0")!, AddressRange("::/0")!]
       }
     ) { _, _, client in
       try await client.expectEcho([1])
@@ -147,8 +147,8 @@ import Testing
     try await Stage.pair(
       in: .short,
       server: {
-        $0.maxConnectionRatePerAddress = 1
-        $0.maxShortLinkRatePerAddress = 10
+        $0.addresses.maxConnectionRate = 1
+        $0.addresses.maxShortLinkRate = 10
       }
     ) { stage, server, client in
       // More than connections may come, and fewer than short links.
@@ -156,14 +156,14 @@ import Testing
       #expect(await server.counters().connectionsTurnedAway == 0)
       let tasks = (0..<100).map { _ in client.submit(.echo, [1]) }
       for task in tasks { _ = try? await task.value }
-      #expect(await server.counters().rejections["maxConnectionRatePerAddress"] ?? 0 > 0)
+      #expect(await server.counters().rejections["addresses.maxConnectionRate"] ?? 0 > 0)
       #expect(await server.counters().handshakes == 0)
     }
     let denied = [AddressRange("198.18.0.0/15")!]
-    try await Stage.pair(in: .short, server: { $0.deniedAddresses = denied }) {
+    try await Stage.pair(in: .short, server: { $0.addresses.denied = denied }) {
       stage, server, client in
       _ = try await failure { try await client.request(.echo, [1]) }
-      #expect(await server.counters().rejections["deniedAddresses"] ?? 0 > 0)
+      #expect(await server.counters().rejections["addresses.denied"] ?? 0 > 0)
       #expect(await server.counters().shortLinks == 0)
     }
   }
@@ -171,19 +171,20 @@ import Testing
   // MARK: Configuration
 
   @Test(arguments: [
-    ("maxConnectionRatePerAddress", 0), ("maxConnectionRatePerAddress", 1_000_001),
-    ("maxShortLinkRatePerAddress", 0), ("maxHandshakes", 0), ("maxCancelsPerSecond", 0),
-    ("maxBytesPerSecond", 16_383), ("maxFramesPerSecond", 99),
+    ("addresses.maxConnectionRate", 0), ("addresses.maxConnectionRate", 1_000_001),
+    ("addresses.maxShortLinkRate", 0), ("limits.maxHandshakes", 0),
+    ("limits.maxCancelsPerSecond", 0),
+    ("limits.maxBytesPerSecond", 16_383), ("limits.maxFramesPerSecond", 99),
   ])
   func `a limit out of range is refused by name`(_ field: String, _ value: Int) throws {
     var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
     switch field {
-    case "maxConnectionRatePerAddress": configuration.maxConnectionRatePerAddress = value
-    case "maxShortLinkRatePerAddress": configuration.maxShortLinkRatePerAddress = value
-    case "maxHandshakes": configuration.maxHandshakes = value
-    case "maxCancelsPerSecond": configuration.maxCancelsPerSecond = value
-    case "maxBytesPerSecond": configuration.maxBytesPerSecond = value
-    default: configuration.maxFramesPerSecond = value
+    case "addresses.maxConnectionRate": configuration.addresses.maxConnectionRate = value
+    case "addresses.maxShortLinkRate": configuration.addresses.maxShortLinkRate = value
+    case "limits.maxHandshakes": configuration.limits.maxHandshakes = value
+    case "limits.maxCancelsPerSecond": configuration.limits.maxCancelsPerSecond = value
+    case "limits.maxBytesPerSecond": configuration.limits.maxBytesPerSecond = value
+    default: configuration.limits.maxFramesPerSecond = value
     }
     do throws(LongLinkError) {
       try configuration.validate()

@@ -11,7 +11,7 @@ import Testing
   private static func client(
     of stage: Stage, waiting limit: Duration
   ) async throws -> SimulatedClient {
-    let server = try await stage.serve(configure: { $0.messageTimeout = limit })
+    let server = try await stage.serve(configure: { $0.timeouts.message = limit })
     let client = try await SimulatedClient.connect(to: server.addresses[0], on: stage.clientLoop)
     try await client.sayHello()
     return client

@@ -17,8 +17,8 @@ import Testing
   }
 
   private static func loose(_ configuration: inout ServerConfiguration) {
-    configuration.maxConnectionRatePerAddress = 1_000_000
-    configuration.maxConnectionsPerAddress = 1_000_000
+    configuration.addresses.maxConnectionRate = 1_000_000
+    configuration.addresses.maxConnections = 1_000_000
   }
 
   @Test func `5000 connections that do not open keep no client away`() async throws {
@@ -52,7 +52,7 @@ import Testing
     async throws
   {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.maxHandshakes = 3 })
+      let server = try await stage.serve(configure: { $0.limits.maxHandshakes = 3 })
       let open = try await Self.connect(stage, server)
       _ = try await open.sayHello()
       var half: [SimulatedClient] = []
@@ -73,7 +73,7 @@ import Testing
 
   @Test func `if all places are taken, a connection that is not open makes room`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.maxConnections = 2 })
+      let server = try await stage.serve(configure: { $0.limits.maxConnections = 2 })
       let (first, second) = (
         try await Self.connect(stage, server), try await Self.connect(stage, server)
       )
@@ -85,7 +85,7 @@ import Testing
       let fourth = try await Self.connect(stage, server)
       _ = try await fourth.waitForEnd()
       let counters = await server.counters()
-      #expect(counters.rejections == ["maxConnections": 1])
+      #expect(counters.rejections == ["limits.maxConnections": 1])
       #expect(counters.handshakesEvicted == 1 && counters.openConnections == 2)
     }
   }
@@ -95,8 +95,8 @@ import Testing
   {
     try await Stage.simulate { stage, simulation in
       let server = try await stage.serve(configure: {
-        $0.maxHandshakes = 2
-        $0.firstFrameTimeout = .seconds(3)
+        $0.limits.maxHandshakes = 2
+        $0.timeouts.firstFrame = .seconds(3)
       })
       for round in 0..<20 {
         let client = try await Self.connect(stage, server)
@@ -117,8 +117,8 @@ import Testing
   @Test func `half-open connections over real sockets keep no client away`() async throws {
     try await Stage.run(.loopback) { stage in
       let server = try await stage.serve(configure: {
-        $0.maxHandshakes = 16
-        $0.firstFrameTimeout = .seconds(3_600)
+        $0.limits.maxHandshakes = 16
+        $0.timeouts.firstFrame = .seconds(3_600)
       })
       var half: [SimulatedClient] = []
       for _ in 0..<200 { half.append(try await Self.connect(stage, server)) }

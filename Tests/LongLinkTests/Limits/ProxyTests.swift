@@ -20,7 +20,9 @@ import Testing
   private static let check = signature + [0x20, 0, 0, 0]
 
   private static func all(_ configuration: inout ServerConfiguration) {
-    configuration.proxies = [AddressRange("198.18.0.0/15")!, AddressRange("127.0.0.0/8")!]
+    configuration.addresses.proxies = [
+      AddressRange("198.18.0.0/15")!, AddressRange("127.0.0.0/8")!,
+    ]
   }
 
   private static func connect(
@@ -96,17 +98,17 @@ import Testing
         #expect(client.record.frames.isEmpty)
       }
       let counters = await server.counters()
-      #expect(counters.rejections == ["proxies": 20])
+      #expect(counters.rejections == ["addresses.proxies": 20])
       #expect(counters.openConnections == 0 && counters.handshakes == 0)
       let told = lines.all("Rejected a connection of a proxy")
       #expect((1...10).contains(told.count))
-      #expect(told.first?.metadata["reason"] == "proxies")
+      #expect(told.first?.metadata["reason"] == "addresses.proxies")
     }
   }
 
   @Test func `a header has to come in time, together with the first frame`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await Self.serve(stage) { $0.firstFrameTimeout = .seconds(4) }
+      let server = try await Self.serve(stage) { $0.timeouts.firstFrame = .seconds(4) }
       let began = stage.clientLoop.clock.now
       func passed() -> Duration { began.duration(to: stage.clientLoop.clock.now) }
       let silent = try await Self.connect(stage, server)
@@ -117,7 +119,7 @@ import Testing
       late.dribble(bytes, every: .milliseconds(100))
       _ = try await silent.waitForEnd()
       _ = try await slow.waitForEnd()
-      #expect(await server.counters().rejections == ["proxies": 2])
+      #expect(await server.counters().rejections == ["addresses.proxies": 2])
       #expect(passed() > .seconds(3.9) && passed() < .seconds(4.5))
       // Its header has come after 3.1 s, and the rest of the 4 s was for its first frame.
       _ = try await late.waitForEnd()
@@ -140,7 +142,7 @@ import Testing
       let reset = try await Self.connect(stage, server)
       reset.reset()
       try await stage.until { await server.counters().openConnections == 0 }
-      #expect(await server.counters().rejections == ["proxies": 1])
+      #expect(await server.counters().rejections == ["addresses.proxies": 1])
       #expect(await server.counters().handshakes == 0)
     }
   }
@@ -158,10 +160,10 @@ import Testing
         }
       } configure: {
         Self.all(&$0)
-        $0.maxConnectionsPerAddress = 2
-        $0.maxConnectionRatePerAddress = 1
-        $0.allowedAddresses = [AddressRange("203.0.113.0/24")!]
-        $0.deniedAddresses = [AddressRange("203.0.113.13")!]
+        $0.addresses.maxConnections = 2
+        $0.addresses.maxConnectionRate = 1
+        $0.addresses.allowed = [AddressRange("203.0.113.0/24")!]
+        $0.addresses.denied = [AddressRange("203.0.113.13")!]
       }
       func open(_ last: UInt8, in network: UInt8 = 113) async throws -> SimulatedClient {
         let client = try await Self.connect(stage, server)
@@ -184,10 +186,10 @@ import Testing
       let second = try await open(1)
       try await second.waitForFrame(.welcome)
       _ = try await open(1).waitForEnd()
-      #expect(await server.counters().rejections["maxConnectionsPerAddress"] == 1)
+      #expect(await server.counters().rejections["addresses.maxConnections"] == 1)
       _ = try await open(1).waitForEnd()
       _ = try await open(1).waitForEnd()
-      #expect(await server.counters().rejections["maxConnectionRatePerAddress"] == 1)
+      #expect(await server.counters().rejections["addresses.maxConnectionRate"] == 1)
       // A place that a client had is free again when its connection has ended.
       second.close()
       try await stage.until { await server.counters().openConnections == 12 }
@@ -203,7 +205,9 @@ import Testing
     async throws
   {
     try await Stage.simulate { stage, simulation in
-      let server = try await Self.serve(stage) { $0.proxies = [AddressRange("192.0.2.1")!] }
+      let server = try await Self.serve(stage) {
+        $0.addresses.proxies = [AddressRange("192.0.2.1")!]
+      }
       let client = try await Self.connect(stage, server)
       _ = try await client.sayHello()
       let liar = try await Self.connect(stage, server)
@@ -216,10 +220,10 @@ import Testing
   @Test func `a proxy that is denied cannot connect`() async throws {
     try await Stage.simulate { stage, simulation in
       let server = try await Self.serve(stage) {
-        $0.deniedAddresses = [AddressRange("198.18.0.0/15")!]
+        $0.addresses.denied = [AddressRange("198.18.0.0/15")!]
       }
       _ = try await Self.connect(stage, server).waitForEnd()
-      #expect(await server.counters().rejections == ["deniedAddresses": 1])
+      #expect(await server.counters().rejections == ["addresses.denied": 1])
     }
   }
 
@@ -250,7 +254,7 @@ import Testing
   {
     try await Stage.simulate { stage, simulation in
       let loops = (0..<2).map { simulation.eventLoop(named: "lane \($0)") }
-      let server = try await Self.serve(stage, on: loops) { $0.maxHandshakes = 4 }
+      let server = try await Self.serve(stage, on: loops) { $0.limits.maxHandshakes = 4 }
       var silent: [SimulatedClient] = []
       for _ in 0..<10 { silent.append(try await Self.connect(stage, server)) }
       for client in silent.prefix(6) { _ = try await client.waitForEnd() }

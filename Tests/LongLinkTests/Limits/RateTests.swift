@@ -22,7 +22,7 @@ import Testing
     async throws
   {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.maxBytesPerSecond = 100_000 })
+      let server = try await stage.serve(configure: { $0.limits.maxBytesPerSecond = 100_000 })
       let client = try await Self.raw(stage, server)
       let began = stage.clientLoop.clock.now
       let frame = WireFrame.push(9, [UInt8](repeating: 1, count: 984)).bytes
@@ -45,7 +45,7 @@ import Testing
     async throws
   {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.maxFramesPerSecond = 1_000 })
+      let server = try await stage.serve(configure: { $0.limits.maxFramesPerSecond = 1_000 })
       let client = try await Self.raw(stage, server)
       let began = stage.clientLoop.clock.now
       let frame = WireFrame.push(9).bytes
@@ -60,8 +60,8 @@ import Testing
 
   @Test func `a client below the limit is never held`() async throws {
     try await Stage.pair(server: {
-      $0.maxBytesPerSecond = 100_000
-      $0.maxFramesPerSecond = 1_000
+      $0.limits.maxBytesPerSecond = 100_000
+      $0.limits.maxFramesPerSecond = 1_000
     }) { stage, server, client in
       for _ in 0..<200 {
         _ = try await client.request(.echo, [UInt8](repeating: 1, count: 8_000))
@@ -77,9 +77,9 @@ import Testing
   ) async throws {
     try await Stage.run(environment) { stage in
       let server = try await stage.serve(configure: {
-        $0.maxBytesPerSecond = environment == .simulated ? 65_536 : 500_000
+        $0.limits.maxBytesPerSecond = environment == .simulated ? 65_536 : 500_000
       })
-      let client = try stage.client(of: server) { $0.timeout = .seconds(3_600) }
+      let client = try stage.client(of: server) { $0.timeouts.request = .seconds(3_600) }
       let body = [UInt8](repeating: 1, count: environment == .simulated ? 65_536 : 100_000)
       try await withThrowingTaskGroup(of: Void.self) { group in
         for _ in 0..<12 {
@@ -100,12 +100,12 @@ import Testing
     async throws
   {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.maxBytesPerSecond = 16_384 })
+      let server = try await stage.serve(configure: { $0.limits.maxBytesPerSecond = 16_384 })
       // Its own pings wait behind 10 minutes of pushes, which nobody answers.
       let client = try stage.client(of: server) {
         $0.heartbeat.interval = .seconds(2)
         $0.heartbeat.timeout = .seconds(1)
-        $0.timeout = .seconds(3_600)
+        $0.timeouts.request = .seconds(3_600)
       }
       try await client.connect()
       let began = stage.clientLoop.clock.now
@@ -129,7 +129,7 @@ import Testing
 
   @Test func `a client that is dead is found although it was held`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.maxBytesPerSecond = 16_384 })
+      let server = try await stage.serve(configure: { $0.limits.maxBytesPerSecond = 16_384 })
       let client = try await Self.raw(stage, server)
       client.answersPings = false
       client.send(bytes: WireFrame.push(9, [UInt8](repeating: 1, count: 100_000)).bytes)
@@ -143,7 +143,7 @@ import Testing
 
   @Test func `a connection that ends while it is held leaves nothing behind`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.maxBytesPerSecond = 16_384 })
+      let server = try await stage.serve(configure: { $0.limits.maxBytesPerSecond = 16_384 })
       let client = try await Self.raw(stage, server)
       client.send(bytes: WireFrame.push(9, [UInt8](repeating: 1, count: 200_000)).bytes)
       try await stage.until { await server.counters().connections.rateHolds > 0 }
@@ -203,7 +203,7 @@ import Testing
 
   @Test func `without a limit, cancels are as many as they are`() async throws {
     try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve(configure: { $0.maxCancelsPerSecond = nil })
+      let server = try await stage.serve(configure: { $0.limits.maxCancelsPerSecond = nil })
       let client = try await Self.raw(stage, server)
       for _ in 0..<30 {
         client.send(bytes: (50..<1_050).flatMap { WireFrame.cancel($0).bytes })

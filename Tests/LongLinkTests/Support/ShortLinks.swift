@@ -80,7 +80,7 @@ extension Stage {
   }
 
   /// Has the network cut the long link at a request, when it takes some. The next one stands a
-  /// trial: of `connectTimeout` after the first cut, of twice as long after each further one.
+  /// trial: of `timeouts.connect` after the first cut, of twice as long after each further one.
   func cut(_ server: LongLinkServer, _ client: LongLinkClient) async throws {
     try await client.connect()
     try await until { client.state.isConnected }

@@ -98,7 +98,7 @@ final class Stage: Sendable {
       if environment.ways != nil { _ = try await stage.gateway(for: server) }
       let client = try stage.client(of: server) {
         if let ways = environment.ways { $0.ways = ways }
-        if environment == .bothWays { $0.connectTimeout = .seconds(3) }
+        if environment == .bothWays { $0.timeouts.connect = .seconds(3) }
         configureClient(&$0)
       }
       try await body(stage, server, client)
@@ -156,7 +156,7 @@ final class Stage: Sendable {
   /// A server whose echo adds its name, and whose requests of type 2 wait for a latch.
   func serve(
     named name: UInt8, until goOn: Latch = Latch(),
-    configure: (inout ServerConfiguration) -> Void = { $0.drainSpread = .zero }
+    configure: (inout ServerConfiguration) -> Void = { $0.drain.spread = .zero }
   ) async throws -> LongLinkServer {
     try await serve(
       setUp: { server in
@@ -220,7 +220,7 @@ final class Stage: Sendable {
     var configuration = ClientConfiguration(servers: endpoints)
     configuration.logger.logLevel = .critical
     // Real time passes as fast as the machine is slow: it is not the subject.
-    if simulation == nil { configuration.timeout = .seconds(3_600) }
+    if simulation == nil { configuration.timeouts.request = .seconds(3_600) }
     configure(&configuration)
     let client = try LongLinkClient(configuration, on: loop ?? clientLoop)
     clients.withLock { $0.append(client) }

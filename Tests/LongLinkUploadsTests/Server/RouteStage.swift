@@ -39,7 +39,7 @@ final class RouteStage: Sendable {
     self.finished = finished
     var configuration = ServerConfiguration(listen: [.host("10.0.0.1", port: 0)])
     configuration.logger = log.logger(from: .info)
-    configuration.authenticate = authenticate
+    configuration.identity.authenticate = authenticate
     server = try LongLinkServer(configuration, on: [simulation.eventLoop(named: "server")])
     receiver = try server.routeUploads(
       in: directory.path, limits: limits, requires: rule, waiting: waiting,
@@ -80,8 +80,8 @@ final class RouteStage: Sendable {
   func client(as name: String? = nil) throws -> LongLinkClient {
     var configuration = ClientConfiguration(servers: [server.endpoint])
     if let name {
-      configuration.credential = { Array(name.utf8) }
-      configuration.sendsCredentialUnencrypted = true
+      configuration.identity.credential = { Array(name.utf8) }
+      configuration.identity.sendsCredentialUnencrypted = true
     }
     let client = try LongLinkClient(configuration, on: simulation.mainLoop)
     clients.withLock { $0.append(client) }

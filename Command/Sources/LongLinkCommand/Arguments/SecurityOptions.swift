@@ -88,7 +88,7 @@ struct SecurityOptions: ParsableArguments {
       }
       let credential = Array(token.utf8)
       // Addresses of this machine need no encryption, and no other one gets it without.
-      configuration.credential = { credential }
+      configuration.identity.credential = { credential }
     }
     guard tls else { return }
     var security = TLSClientConfiguration()

@@ -90,7 +90,7 @@ struct ServingSecurityOptions: ParsableArguments {
     guard !secrets.isEmpty else {
       guard tlsClientCa != nil else { return }
       let isRequired = tlsClientCertificate != .request
-      configuration.authenticate = { request in
+      configuration.identity.authenticate = { request in
         guard let certificate = request.certificate else {
           // Over HTTP nobody shows one.
           guard !isRequired else {
@@ -102,7 +102,7 @@ struct ServingSecurityOptions: ParsableArguments {
       }
       return
     }
-    configuration.authenticate = { request in
+    configuration.identity.authenticate = { request in
       guard let credential = request.credential else {
         throw AuthenticationRefusal.unauthenticated("say hello with a token first")
       }

@@ -84,12 +84,12 @@ struct BenchCommand: AsyncParsableCommand {
     let signals = TerminationSignals()
     let clients = try (0..<connections).map { _ in
       try server.makeClient { configuration in
-        if let timeout { configuration.timeout = timeout }
+        if let timeout { configuration.timeouts.request = timeout }
         // The server may allow fewer concurrent requests: the others are queued.
-        configuration.maxWaiting = max(configuration.maxWaiting, inFlight)
+        configuration.limits.maxWaiting = max(configuration.limits.maxWaiting, inFlight)
         let bytes = inFlight.multipliedReportingOverflow(by: body)
-        configuration.maxWaitingBytes = max(
-          configuration.maxWaitingBytes, bytes.overflow ? .max : bytes.partialValue)
+        configuration.limits.maxWaitingBytes = max(
+          configuration.limits.maxWaitingBytes, bytes.overflow ? .max : bytes.partialValue)
       }
     }
     let tally = BenchTally()

@@ -54,7 +54,7 @@ struct CallCommand: AsyncParsableCommand {
     Output.logToStandardError()
     let bytes = try body.read()
     let client = try server.makeClient(over: http) { configuration in
-      if let timeout { configuration.timeout = timeout }
+      if let timeout { configuration.timeouts.request = timeout }
     }
     var printer = CallPrinter(asJSON: json, separates: count > 1)
     do {

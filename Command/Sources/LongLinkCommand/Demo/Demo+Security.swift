@@ -88,7 +88,7 @@ extension Demo {
     var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: port)])
     configuration.logger.logLevel = .critical
     configuration.reconnect.afterRefused = .milliseconds(50)
-    configuration.credential = { Array(token.utf8) }
+    configuration.identity.credential = { Array(token.utf8) }
     var security = TLSClientConfiguration()
     security.roots = .only(.bytes(files.authority.certificate))
     configuration.security = try .tls(security)

@@ -15,7 +15,7 @@ extension DemoRoutes {
   private static let mostPadding = 32 * 1_048_576
 
   static func installStreams(on server: LongLinkServer) {
-    let maxBody = server.configuration.maxBody
+    let maxBody = server.configuration.limits.maxBody
     let paddings = Allowance(of: mostPadding)
     server.routeStream(count, .responseItems) { request, _, writer in
       let message = try request.decoded(as: CountRequest.self)

@@ -170,10 +170,10 @@ struct ServeCommand: AsyncParsableCommand {
     if let heartbeat { configuration.heartbeat.interval = heartbeat }
     if let heartbeatTimeout { configuration.heartbeat.timeout = heartbeatTimeout }
     if let maxBody {
-      configuration.maxBody = maxBody
-      configuration.maxRequestBytes = max(configuration.maxRequestBytes, maxBody)
-      configuration.memoryLimit = max(configuration.memoryLimit, 6 * maxBody)
-      configuration.maxUnreadOutput = max(configuration.maxUnreadOutput, maxBody)
+      configuration.limits.maxBody = maxBody
+      configuration.limits.maxRequestBytes = max(configuration.limits.maxRequestBytes, maxBody)
+      configuration.limits.memoryLimit = max(configuration.limits.memoryLimit, 6 * maxBody)
+      configuration.limits.maxUnreadOutput = max(configuration.limits.maxUnreadOutput, maxBody)
     }
     do {
       return try LongLinkServer(configuration)

@@ -31,7 +31,7 @@ struct ServerOptions: ParsableArguments {
   func client() throws -> LongLinkClient {
     var configuration = ClientConfiguration(servers: [.host(host, port: port)])
     configuration.logger.logLevel = .critical
-    configuration.connectTimeout = .seconds(patience)
+    configuration.timeouts.connect = .seconds(patience)
     if let http { configuration.ways = [.longLink, try .http(url: http)] }
     return try LongLinkClient(configuration)
   }

@@ -14,7 +14,7 @@ var tls = TLSClientConfiguration()
 tls.roots = .only(.file("server.pem"))
 var configuration = ClientConfiguration(servers: [.host("localhost", port: port)])
 configuration.security = try .tls(tls)
-configuration.credential = { Array(token.utf8) }
+configuration.identity.credential = { Array(token.utf8) }
 let client = try LongLinkClient(configuration)
 do {
   try await client.connect()

@@ -13,7 +13,7 @@ let port = CommandLine.arguments.dropFirst().first.flatMap(UInt16.init) ?? 9001
 var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: port)])
 configuration.security = try .tls(
   TLSServerConfiguration(chainFile: "server.pem", keyFile: "server-key.pem"))
-configuration.authenticate = { client in
+configuration.identity.authenticate = { client in
   guard let principal = principals[client.credential ?? []] else {
     throw AuthenticationRefusal.unauthenticated("unknown token")
   }

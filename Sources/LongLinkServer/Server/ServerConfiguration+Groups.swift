@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkDriver
+public import LongLinkCore
+public import LongLinkTransport
+
+extension ServerConfiguration {
+  /// How a server finds out who its clients are.
+  public struct Identity: Sendable {
+    /// Decides about each client before anything that it sends is acted on. Default nil: every
+    /// client is accepted, as nobody in particular.
+    ///
+    /// The function gets what the client shows (its credential, its verified certificate, its
+    /// address), and returns who the client is, or throws an `AuthenticationRefusal`: the client
+    /// then gets a goaway with 401 or 403. If it throws anything else, or takes too long, the
+    /// client gets 503 and may come back. It runs in a task on the connection's loop, which it must
+    /// not block; the task is cancelled when the time is over or the connection ends. Requests over
+    /// HTTP pass the same function, each on its own.
+    public var authenticate: (@Sendable (AuthenticationRequest) async throws -> Authentication)?
+    /// The most time for `authenticate`, its wait for a place included; above zero. Default 5 s.
+    public var timeout: Duration = .seconds(5)
+    /// The most calls of `authenticate` on one loop that have not returned, at least 1; further
+    /// clients wait. Default 256.
+    public var maxAuthentications = 256
+    /// How long the requests of a client whose credential has expired may run on; not negative.
+    /// Default 10 s.
+    ///
+    /// At the expiry the client gets a goaway with 401, and after this time its connection is
+    /// closed.
+    public var credentialGrace: Duration = .seconds(10)
+  }
+
+  /// The most that a server accepts, from each connection and together.
+  public struct Limits: Sendable {
+    /// The most open connections, at least 1; further ones are closed and counted. Default 10,000.
+    public var maxConnections = 10_000
+    /// The most connections that are not open yet, at least 1. Default 1,000.
+    ///
+    /// A connection opens when it is encrypted, its first frame has come (`timeouts.firstFrame`),
+    /// and its client is authenticated (`identity.timeout`). If one more connection comes, the
+    /// oldest that is not open is closed and counted in `handshakesEvicted`. So connections that
+    /// never open keep no client away that opens its own. Until a connection opens, it makes the
+    /// server hold at most 80 KiB, with TLS 136 KiB, and all of them at most so many times that.
+    public var maxHandshakes = 1_000
+    /// The most requests of one connection in progress, at least 1; further ones are refused with
+    /// 429. Default 1,024.
+    ///
+    /// A request counts until it is answered and its handler has returned, even if it was
+    /// cancelled.
+    public var maxInFlight = 1_024
+    /// The most requests per second that one connection may cancel: 1 to 1,000,000, or nil for any
+    /// number. Default 1,000.
+    ///
+    /// Ten times as many may come at once, though not more than 1,000,000. So a client with
+    /// `maxInFlight` requests can cancel all of them, and do it again several times. Beyond the
+    /// limit, the connection is closed with `cancelLimit`, and its client gets a goaway with 429.
+    public var maxCancelsPerSecond: Int? = 1_000
+    /// The most bytes per second that are read from one connection, at least 16,384; nil for any
+    /// number. Default nil.
+    ///
+    /// One second's worth may come at once. Beyond it, the connection is not read until it may send
+    /// again, which slows the client down and is no error: the heartbeat holds. With encryption,
+    /// the decrypted bytes count. It is meant to be well above what an honest client sends.
+    public var maxBytesPerSecond: Int?
+    /// The most frames per second that are read from one connection, at least 100; nil for any
+    /// number. Default nil. See `maxBytesPerSecond`.
+    public var maxFramesPerSecond: Int?
+    /// The largest body that is accepted, in bytes: 1 to 2,147,483,648. Default 16 MiB.
+    public var maxBody = 16_777_216
+    /// The most bytes in one connection's incomplete messages and in the bodies of its requests
+    /// whose handlers have not returned; further requests are refused with 429. At least `maxBody`.
+    /// Default 32 MiB.
+    public var maxRequestBytes = 33_554_432
+    /// The most bytes that the server holds for all connections. At least twice `maxBody`, or four
+    /// times in a dialect with delimiters. Default 64 MiB.
+    ///
+    /// It counts incomplete input, requests whose handlers have not returned (their bodies and 4
+    /// KiB each), and output that waits to be written. The server reacts in steps:
+    /// - Above three eighths of the limit, reads are smaller, and connections whose clients leave
+    ///   responses unread are not read.
+    /// - Above three quarters, the connections that hold the most are closed with `memoryLimit`,
+    ///   and their clients get a goaway with 429. The last quarter is for handlers that still run
+    ///   after their requests were given up. If those hold more, open connections may hold less,
+    ///   but always at least a quarter.
+    /// - Above the limit, requests are refused with 429, except on connections with few requests,
+    ///   which may use another quarter.
+    public var memoryLimit = 67_108_864
+    /// The most bytes that may wait for a client that does not read. At least `maxBody` and
+    /// `waterMarks.high`. Default 64 MiB.
+    ///
+    /// A response, push or broadcast ends the connection if more bytes wait already. Above half of
+    /// it, and earlier while memory is scarce, the connection's requests are not read.
+    public var maxUnreadOutput = 67_108_864
+    /// The sizes of a connection's outgoing buffer at which pushes and the server's own requests
+    /// begin to wait, and continue. Defaults: 1 MiB, 512 KiB, and 32 MiB of bodies in fragments.
+    public var waterMarks = WaterMarks()
+    /// How far the writers of streams can run ahead of their readers, on each connection. Defaults:
+    /// 64 KiB, growing to 4 MiB, and 16 MiB for all streams together.
+    public var streamWindows = StreamWindows()
+  }
+
+  /// The addresses that may connect to a server, and the most that each of them may do.
+  public struct Addresses: Sendable {
+    /// The addresses and networks that may connect; all, if it is empty. Default: empty.
+    ///
+    /// Peers of Unix sockets have no address, and may connect. The `proxies` may connect as well;
+    /// behind one of them, the address of the client that it names is judged.
+    public var allowed: [AddressRange] = []
+    /// The addresses and networks that may not connect, even if they are `allowed`. Default: empty.
+    public var denied: [AddressRange] = []
+    /// The load balancers and other proxies that send a header of the PROXY protocol, version 2, at
+    /// the beginning of each connection, which states the client's address. Default: none.
+    ///
+    /// From these peers alone, a header is expected and required: a connection without one, or with
+    /// a broken one, is closed and counted. `Peer.address`, `onAccept`, and the limits of each
+    /// address are then those of the client. The proxies' own addresses have no such limits. The
+    /// header precedes the encryption, has at most 536 bytes, and comes within
+    /// `timeouts.firstFrame`. Name proxies that you trust only: they can state any address.
+    public var proxies: [AddressRange] = []
+    /// The most open connections from one IPv4 address, or from one IPv6 network of 64 bits, at
+    /// least 1; further ones are closed and counted. Default 1,000.
+    ///
+    /// Unix sockets do not count, and loopback addresses only with `limitsLoopback`. Behind a
+    /// proxy, all clients have the proxy's address: name it in `proxies`, or raise the limits of
+    /// each address in that case.
+    public var maxConnections = 1_000
+    /// The most new connections per second from one IPv4 address, or from one IPv6 network of 64
+    /// bits: 1 to 1,000,000; further ones are closed and counted. Default 50.
+    ///
+    /// Four times as many may come at once. With the default, 1,000 clients behind one address are
+    /// all connected again 16 seconds after an outage, and one address costs the server about 50
+    /// handshakes per second. It applies to the same peers as `maxConnections`. The most recent
+    /// 8,192 to 16,384 addresses are remembered.
+    public var maxConnectionRate = 50
+    /// The most short links per second from one address, as `maxConnectionRate`: 1 to 1,000,000;
+    /// further ones are answered with 503. Default 500.
+    ///
+    /// Each short link is one request, so it is a higher number. Four times as many may come at
+    /// once.
+    public var maxShortLinkRate = 500
+    /// Whether the limits of each address apply to loopback addresses. Default false.
+    public var limitsLoopback = false
+  }
+
+  /// The most time for what a server waits for.
+  public struct Timeouts: Sendable {
+    /// The timeout of the server's own requests without one; above zero. Default 15 s.
+    public var request: Duration = .seconds(15)
+    /// The most time until the first frame of a new connection has come, its encryption included,
+    /// counted from its acceptance; above zero. Default 10 s. The time for `identity.authenticate`
+    /// follows.
+    public var firstFrame: Duration = .seconds(10)
+    /// The most time from the first byte of a frame to its last; above zero. Default 30 s.
+    public var frame: Duration = .seconds(30)
+    /// The most time between two fragments of a message; above zero. Default 60 s.
+    ///
+    /// After it, a request is refused with 408; an incomplete push ends the connection.
+    public var message: Duration = .seconds(60)
+  }
+
+  /// What clients are told to do when a server drains.
+  public struct Drain: Sendable {
+    /// The time over which clients spread their reconnects after a drain; not negative. Default 5
+    /// s.
+    public var spread: Duration = .seconds(5)
+    /// The least time before clients reconnect after a drain, to which a random part of `spread`
+    /// is added; not negative. Default 0 s.
+    public var retryAfter: Duration = .zero
+    /// The servers that drained clients should try instead, best first; at most 8, each with a host
+    /// and a port. Default: none.
+    public var alternatives: [Endpoint] = []
+  }
+}
