@@ -80,7 +80,7 @@ private enum DocumentedCode {
     _ articles: [Article]
   ) async throws {
     let group = api.group(
-      articles.map { price($0) }, GroupPolicy(maxConcurrent: 8, mostFailures: 0))
+      articles.map { price($0) }, maxConcurrent: 8, mostFailures: 0)
     for await progress in group.progress() {
       print("\(progress.finished) of \(progress.total)")
     }
@@ -97,8 +97,8 @@ private enum DocumentedCode {
   static func paging(
     _ api: CallClient, _ search: RPCMethod<SearchRequest, SearchReply>
   ) async throws {
-    let list = api.pages(from: Cursor.first, size: 20) { page in
-      search(SearchRequest(after: page.position, limit: page.size)).map { reply in
+    let list = api.pages(from: Cursor.first, size: 20) { position, size in
+      search(SearchRequest(after: position, limit: size)).map { reply in
         Page(reply.articles, next: reply.next)
       }
     }

@@ -35,7 +35,7 @@ import Testing
     try await Scene.run { scene in
       answerInTime(scene.server)
       try await scene.client.connect()
-      let group = scene.api.group((0..<9).map { _ in work([1]) }, GroupPolicy(maxConcurrent: most))
+      let group = scene.api.group((0..<9).map { _ in work([1]) }, maxConcurrent: most)
       var largest = 0
       for await _ in group.progress() {
         largest = max(largest, await scene.client.counters().requestsOpen)
@@ -52,7 +52,7 @@ import Testing
       answerInTime(scene.server)
       try await scene.client.connect()
       let start = scene.simulation.now
-      let group = scene.api.group([1, 2, 3].map { work([$0]) }, .serial)
+      let group = scene.api.group([1, 2, 3].map { work([$0]) }, maxConcurrent: 1)
       _ = try await group.values
       let time = start.duration(to: scene.simulation.now)
       #expect(time >= .seconds(6) && time < .milliseconds(6_100))
@@ -92,7 +92,7 @@ import Testing
     try await Scene.run { scene in
       answerInTime(scene.server)
       let group = scene.api.group(
-        [1, 99, 30, 30, 1].map { work([$0]) }, GroupPolicy(maxConcurrent: 3, mostFailures: 0))
+        [1, 99, 30, 30, 1].map { work([$0]) }, maxConcurrent: 3, mostFailures: 0)
       #expect(
         codes(await group.results) == [
           nil, CallErrorCode(rawValue: 1_000), .cancelled, .cancelled, .cancelled,
@@ -108,8 +108,9 @@ import Testing
   @Test func `the tolerated number of failures does not stop the group`() async throws {
     try await Scene.run { scene in
       answerInTime(scene.server)
-      let policy = GroupPolicy(maxConcurrent: 1, mostFailures: 1)
-      let results = await scene.api.group([99, 1, 99, 1].map { work([$0]) }, policy).results
+      let results = await scene.api.group(
+        [99, 1, 99, 1].map { work([$0]) }, maxConcurrent: 1, mostFailures: 1
+      ).results
       let failed = CallErrorCode(rawValue: 1_000)
       #expect(codes(results) == [failed, nil, failed, .cancelled])
     }
@@ -156,7 +157,7 @@ import Testing
       answerInTime(scene.server)
       _ = try await scene.api.value(of: number)
       let other = work([0]).map { (bytes) throws(BodyError) in bytes.count * 100 }
-      let group = scene.api.group([number, other, number, number], .serial)
+      let group = scene.api.group([number, other, number, number], maxConcurrent: 1)
       #expect(try await group.values == [1, 100, 1, 1])
       #expect(scene.server.requests(of: 1).count == 2)
     }

@@ -22,10 +22,10 @@ import Testing
   private func list(
     _ api: CallClient, size: Int = 10, policy: CallPolicy = CallPolicy()
   ) -> PagedList<UInt8, Int> {
-    api.pages(from: 0, size: size) { [method] page in
-      method([UInt8(page.position), UInt8(page.size)], policy: policy)
+    api.pages(from: 0, size: size) { [method] position, size in
+      method([UInt8(position), UInt8(size)], policy: policy)
         .map { (bytes) throws(BodyError) in
-          Page(bytes, next: bytes.count < page.size ? nil : page.position + page.size)
+          Page(bytes, next: bytes.count < size ? nil : position + size)
         }
     }
   }
@@ -51,9 +51,9 @@ import Testing
   @Test func `numbered pages end with one that is not full`() async throws {
     try await Scene.run { scene in
       scene.server.on(1) { .reply([UInt8](repeating: $0.body[0], count: $0.body[0] < 3 ? 4 : 1)) }
-      let list = scene.api.pages(from: 1, size: 4) { [method] page in
-        method([UInt8(page.position)]).map { (bytes) throws(BodyError) in
-          Page(bytes, number: page.position, size: page.size)
+      let list = scene.api.pages(from: 1, size: 4) { [method] position, size in
+        method([UInt8(position)]).map { (bytes) throws(BodyError) in
+          Page(bytes, number: position, size: size)
         }
       }
       var elements: [UInt8] = []
@@ -211,8 +211,8 @@ import Testing
   @Test func `a page token that was used before is reported as an error`() async throws {
     try await Scene.run { scene in
       scene.server.on(1) { .reply([$0.body[0] == 0 ? 1 : 0]) }
-      let list = scene.api.pages(from: 0) { [method] page in
-        method([UInt8(page.position)]).map { (bytes) throws(BodyError) in
+      let list = scene.api.pages(from: 0) { [method] position, _ in
+        method([UInt8(position)]).map { (bytes) throws(BodyError) in
           Page(bytes, next: Int(bytes[0]))
         }
       }
@@ -227,9 +227,9 @@ import Testing
   {
     try await Scene.run { scene in
       scene.server.on(1) { _ in .reply([]) }
-      let list = scene.api.pages(from: 0) { [method] page in
+      let list = scene.api.pages(from: 0) { [method] position, _ in
         method([]).map { (bytes) throws(BodyError) in
-          Page(bytes, next: page.position + 1)
+          Page(bytes, next: position + 1)
         }
       }
       var iterator = list.makeAsyncIterator()
@@ -248,9 +248,9 @@ import Testing
   @Test func `empty pages before a refresh do not count after it`() async throws {
     try await Scene.run { scene in
       scene.server.on(1) { _ in .reply([]) }
-      let list = scene.api.pages(from: 0) { [method] page in
+      let list = scene.api.pages(from: 0) { [method] position, _ in
         method([]).map { (bytes) throws(BodyError) in
-          Page(bytes, next: page.position + 1)
+          Page(bytes, next: position + 1)
         }
       }
       for _ in 0..<100 { try await list.loadMore() }

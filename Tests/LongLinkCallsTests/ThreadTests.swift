@@ -34,7 +34,7 @@ import Testing
             }
           }
           let calls = (0..<20).map { read([UInt8($0)]) }
-          let values = try? await api.group(calls, GroupPolicy(maxConcurrent: 3)).values
+          let values = try? await api.group(calls, maxConcurrent: 3).values
           #expect(values == (0..<20).map { [UInt8($0)] })
         }
       }

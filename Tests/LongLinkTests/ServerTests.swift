@@ -225,12 +225,8 @@ import Testing
   @Test func `a handler that blocks its loop is reported`() async throws {
     let stalls = Tally<(loop: String, duration: Duration)>()
     let loop = try EventLoop(
-      name: "blocked",
-      configuration: EventLoop.Configuration(
-        stallThreshold: .milliseconds(20),
-        onStall: { loop, duration, _ in stalls.add((loop, duration)) }
-      )
-    )
+      name: "blocked", stallThreshold: .milliseconds(20),
+      onStall: { loop, duration, _ in stalls.add((loop, duration)) })
     try await Stage.run(.loopback) { stage in
       let server = try await stage.serve(
         on: [loop],

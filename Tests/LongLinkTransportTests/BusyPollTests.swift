@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct BusyPollTests {
   private func loop(busyPoll: Duration) throws -> EventLoop {
-    try EventLoop(name: "busy", configuration: EventLoop.Configuration(busyPoll: busyPoll))
+    try EventLoop(name: "busy", busyPoll: busyPoll)
   }
 
   private func on<Value: Sendable>(

@@ -40,9 +40,7 @@ struct Generate: AsyncParsableCommand {
   }
 
   func run() async throws {
-    var loopConfiguration = EventLoop.Configuration()
-    loopConfiguration.busyPoll = .microseconds(busyPoll)
-    let loop = try EventLoop(name: "bench", configuration: loopConfiguration)
+    let loop = try EventLoop(name: "bench", busyPoll: .microseconds(busyPoll))
     let security = try Secured.client(tls)
     var clients: [LongLinkClient] = []
     for _ in 0..<load.connections {

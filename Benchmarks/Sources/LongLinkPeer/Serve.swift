@@ -20,9 +20,7 @@ struct Serve: AsyncParsableCommand {
   var tls = false
 
   func run() async throws {
-    var loopConfiguration = EventLoop.Configuration()
-    loopConfiguration.busyPoll = .microseconds(busyPoll)
-    let loop = try EventLoop(name: "bench", configuration: loopConfiguration)
+    let loop = try EventLoop(name: "bench", busyPoll: .microseconds(busyPoll))
     var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
     // Room for four items of 64 KiB, as on the client.
     configuration.limits.streamWindows.first = 262_208

@@ -7,18 +7,16 @@ import LongLinkDriver
 ///
 /// It may be used from any thread. Releasing it does not cancel the calls.
 public final class CallGroup<Reply: Sendable>: Sendable {
-  /// How the calls are made.
-  public let policy: GroupPolicy
   private let run: LoopBound<GroupRun<Reply>>
   private let loop: EventLoop
   private let done: Gate<[Result<Reply, CallError>]>
 
-  init(_ calls: [Call<Reply>], _ policy: GroupPolicy, _ api: CallClient) {
-    self.policy = policy
+  init(_ calls: [Call<Reply>], _ maxConcurrent: Int, _ mostFailures: Int?, _ api: CallClient) {
     loop = api.client.loop
     let done = Gate<[Result<Reply, CallError>]>()
     self.done = done
-    run = LoopBound(GroupRun(calls, policy, api.core, api.configuration, done), on: loop)
+    run = LoopBound(
+      GroupRun(calls, maxConcurrent, mostFailures, api.core, api.configuration, done), on: loop)
     loop.runOnLoop { [run] in run.value.pump() }
   }
 
@@ -47,7 +45,7 @@ public final class CallGroup<Reply: Sendable>: Sendable {
   /// The replies of the calls in their given order, once all have ended.
   ///
   /// Throws the first error in that order that is not `cancelled`, or else the first error. With
-  /// `GroupPolicy.mostFailures` 0, the remaining calls are not made after a failure. Cancelling the
+  /// `mostFailures` 0, the remaining calls are not made after a failure. Cancelling the
   /// waiting task cancels the group.
   public var values: [Reply] {
     get async throws(CallError) {
@@ -74,11 +72,14 @@ extension CallClient {
   /// Makes many calls, a limited number of them concurrently.
   ///
   /// To put calls with different replies into one group, give them a common type with `map`. It
-  /// traps if `policy.maxConcurrent` is below 1.
+  /// traps if `maxConcurrent`, the most calls in progress, is below 1.
+  ///
+  /// When more than `mostFailures` calls have failed, the running calls are cancelled and no more
+  /// are begun: with 0, at the first failure. By default every call is made.
   public func group<Reply>(
-    _ calls: [Call<Reply>], _ policy: GroupPolicy = GroupPolicy()
+    _ calls: [Call<Reply>], maxConcurrent: Int = 4, mostFailures: Int? = nil
   ) -> CallGroup<Reply> {
-    precondition(policy.maxConcurrent >= 1, "maxConcurrent must be at least 1")
-    return CallGroup(calls, policy, self)
+    precondition(maxConcurrent >= 1, "maxConcurrent must be at least 1")
+    return CallGroup(calls, maxConcurrent, mostFailures, self)
   }
 }

@@ -8,7 +8,8 @@ import LongLinkCore
 final class GroupRun<Reply: Sendable> {
   private let core: LoopBound<CallCore>
   private let configuration: CallConfiguration
-  private let policy: GroupPolicy
+  private let maxConcurrent: Int
+  private let mostFailures: Int?
   private let calls: [Call<Reply>]
   private var results: [Result<Reply, CallError>?]
   /// The running calls by index; `id` is nil until the core has returned one.
@@ -22,12 +23,14 @@ final class GroupRun<Reply: Sendable> {
   private let done: Gate<[Result<Reply, CallError>]>
 
   init(
-    _ calls: [Call<Reply>], _ policy: GroupPolicy, _ core: LoopBound<CallCore>,
+    _ calls: [Call<Reply>], _ maxConcurrent: Int, _ mostFailures: Int?,
+    _ core: LoopBound<CallCore>,
     _ configuration: CallConfiguration, _ done: Gate<[Result<Reply, CallError>]>
   ) {
     self.core = core
     self.configuration = configuration
-    self.policy = policy
+    self.maxConcurrent = maxConcurrent
+    self.mostFailures = mostFailures
     self.calls = calls
     self.done = done
     results = Array(repeating: nil, count: calls.count)
@@ -39,7 +42,7 @@ final class GroupRun<Reply: Sendable> {
     // A call may end at once and re-enter; the outer call continues.
     guard !isPumping else { return }
     isPumping = true
-    while next < calls.count, isStopped || running.count < policy.maxConcurrent {
+    while next < calls.count, isStopped || running.count < maxConcurrent {
       let place = next
       next += 1
       if isStopped {
@@ -75,7 +78,7 @@ final class GroupRun<Reply: Sendable> {
     progress.last = place
     if case .failure = result { progress.failed += 1 }
     for watcher in watchers { watcher.yield(progress) }
-    if let most = policy.mostFailures, progress.failed > most { stop() }
+    if let mostFailures, progress.failed > mostFailures { stop() }
   }
 
   /// Cancels the running calls and begins no more.

@@ -29,10 +29,7 @@ public struct OutboundRequest: Sendable {
 }
 
 /// The next interceptor, or the request itself, which an interceptor calls to go on.
-///
-/// It may be called from any task, and more than once: each call sends a request. Call it before
-/// the interceptor returns: afterwards it throws `cancelled` and sends nothing.
-public struct NextExchange: Sendable {
+struct NextExchange: Sendable {
   private let interceptors: [CallInterceptor]
   /// The index of the next one.
   private let index: Int
@@ -49,20 +46,16 @@ public struct NextExchange: Sendable {
     self.operation = operation
   }
 
-  /// Returns the body of the response, which the next interceptor may have changed.
-  ///
-  /// Throws the error of the next interceptor, as a `LongLinkError`, or the error of the request,
-  /// with the delivery of this one request. The error of the call covers all of its requests.
-  public func callAsFunction(
-    _ request: OutboundRequest
-  ) async throws(LongLinkError) -> [UInt8] {
+  func callAsFunction(_ request: OutboundRequest) async throws(LongLinkError) -> [UInt8] {
     guard index < interceptors.count else {
       return try await response(to: request, by: exchange, doing: operation)
     }
     let failure: any Error
     do {
       let next = NextExchange(interceptors, from: index + 1, of: exchange, doing: operation)
-      return try await interceptors[index](request, next)
+      return try await interceptors[index](request) { request async throws(LongLinkError) in
+        try await next(request)
+      }
     } catch {
       failure = error
     }
@@ -78,8 +71,18 @@ public struct NextExchange: Sendable {
 ///
 /// It returns the body of the response: that of `next`, another one, or one of its own without
 /// calling `next`. It throws to fail the calls, for example a ``CallRefusal``.
+///
+/// `next` is the next interceptor, or the request itself. It returns the body of the response,
+/// which the next interceptor may have changed. It may be called from any task, and more than once:
+/// each call sends a request. Call it before the interceptor returns: afterwards it throws
+/// `cancelled` and sends nothing. It throws the error of the next interceptor, as a
+/// `LongLinkError`, or the error of the request, with the delivery of this one request. The error
+/// of the call covers all of its requests.
 public typealias CallInterceptor =
-  @Sendable (OutboundRequest, _ next: NextExchange) async throws -> [UInt8]
+  @Sendable (
+    OutboundRequest,
+    _ next: @escaping @Sendable (OutboundRequest) async throws(LongLinkError) -> [UInt8]
+  ) async throws -> [UInt8]
 
 /// An error by which an interceptor fails a call; the call fails with `intercepted`.
 ///

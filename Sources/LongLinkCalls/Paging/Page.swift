@@ -20,11 +20,3 @@ extension Page where Position == Int {
     self.init(elements, next: elements.count < size ? nil : number + 1)
   }
 }
-
-/// The position and size of a page to load.
-public struct PageRequest<Position: Hashable & Sendable>: Hashable, Sendable {
-  /// The position: `Page.next` of the previous page, or the list's first position.
-  public let position: Position
-  /// The most elements that the page should hold.
-  public let size: Int
-}

@@ -135,11 +135,13 @@ extension PagedList: AsyncSequence {
 extension CallClient {
   /// Makes a list that is loaded page by page; it makes no request yet.
   ///
-  /// `call` makes the call for a page, with the method's reply mapped to a ``Page``. A position is
-  /// a cursor or a number. `pageSize` (default 50) must be at least 1; otherwise it traps.
+  /// `call` makes the call for a page, with the method's reply mapped to a ``Page``. It gets the
+  /// page's position (`Page.next` of the previous page, or the list's first position), which is a
+  /// cursor or a number, and the most elements that the page should hold. `pageSize` (default 50)
+  /// must be at least 1; otherwise it traps.
   public func pages<Element, Position>(
     from first: Position, size pageSize: Int = 50,
-    call: @escaping @Sendable (PageRequest<Position>) -> Call<Page<Element, Position>>
+    call: @escaping @Sendable (_ position: Position, _ size: Int) -> Call<Page<Element, Position>>
   ) -> PagedList<Element, Position> {
     precondition(pageSize >= 1, "a page's size must be at least 1")
     return PagedList(

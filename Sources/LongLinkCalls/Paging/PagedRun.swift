@@ -25,7 +25,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
   private let configuration: CallConfiguration
   private let first: Position
   private let size: Int
-  private let call: @Sendable (PageRequest<Position>) -> Call<PageOf>
+  private let call: @Sendable (Position, Int) -> Call<PageOf>
   private(set) var pages: [PageOf] = []
   private var next: Position?
   /// The positions of the loaded pages.
@@ -39,7 +39,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
 
   init(
     first: Position, size: Int, _ core: LoopBound<CallCore>, _ configuration: CallConfiguration,
-    call: @escaping @Sendable (PageRequest<Position>) -> Call<PageOf>
+    call: @escaping @Sendable (Position, Int) -> Call<PageOf>
   ) {
     self.first = first
     self.size = size
@@ -101,7 +101,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
     load = Load(
       number: number, position: position, isRefresh: isRefresh, id: nil,
       waiters: [(waiter, completion)])
-    var call = call(PageRequest(position: position, size: size))
+    var call = call(position, size)
     // After a refresh, cached later pages belong to the old list.
     if isRefresh || generation > 0 { call.policy.reloads = true }
     do throws(CallError) {

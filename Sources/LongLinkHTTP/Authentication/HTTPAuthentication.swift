@@ -30,7 +30,7 @@ public struct HTTPAuthentication: Sendable {
 
   /// Answers challenges of Digest (RFC 7616), with SHA-256 or MD5, and of no other kind.
   public static func digest(user: String, password: String) -> HTTPAuthentication {
-    challenged(HTTPCredentials(user: user, password: password, schemes: [.digest]))
+    challenged(HTTPCredentials(user: user, password: password, allowsBasic: false))
   }
 }
 #endif

@@ -10,14 +10,6 @@ internal import Synchronization
 /// Keep one value for all requests of a user: requests after the first then need no challenge. It
 /// may be used from any thread.
 public final class HTTPCredentials: Sendable {
-  /// A kind of challenge.
-  public enum Scheme: Hashable, Sendable {
-    /// The password itself is sent, in a form that everybody can read.
-    case basic
-    /// A hash of the name, the password and the challenge is sent.
-    case digest
-  }
-
   /// What is known about one origin.
   private enum Session {
     case basic
@@ -31,14 +23,22 @@ public final class HTTPCredentials: Sendable {
   let number = UniqueNumber.next()
   private let user: String
   private let password: String
-  private let schemes: Set<Scheme>
+  private let allowsBasic: Bool
+  private let allowsDigest: Bool
   private let sessions = Mutex<[String: Session]>([:])
 
-  /// Makes credentials. Without Basic, a server that asks for nothing else gets no answer.
-  public init(user: String, password: String, schemes: Set<Scheme> = [.basic, .digest]) {
+  /// Makes credentials, which answer challenges of both kinds, or of one.
+  ///
+  /// Basic sends the password itself, in a form that everybody can read; Digest sends a hash of the
+  /// name, the password and the challenge. Without Basic, a server that asks for nothing else gets
+  /// no answer.
+  public init(
+    user: String, password: String, allowsBasic: Bool = true, allowsDigest: Bool = true
+  ) {
     self.user = user
     self.password = password
-    self.schemes = schemes
+    self.allowsBasic = allowsBasic
+    self.allowsDigest = allowsDigest
   }
 
   /// Whether the first request to an origin may be challenged.
@@ -67,10 +67,10 @@ public final class HTTPCredentials: Sendable {
   func accept(
     _ challenges: [Challenge], from origin: String, answered last: String?
   ) -> Bool {
-    let digests = schemes.contains(.digest) ? challenges.compactMap(Offer.init) : []
+    let digests = allowsDigest ? challenges.compactMap(Offer.init) : []
     let best = digests.first { $0.session.algorithm == .sha256 } ?? digests.first
     let wasDigest = last?.hasPrefix("Digest ") == true
-    let hasBasic = schemes.contains(.basic) && challenges.contains { $0.scheme == "basic" }
+    let hasBasic = allowsBasic && challenges.contains { $0.scheme == "basic" }
     let chosen: Session
     if let best {
       // The same question again, and not because the nonce was too old.
@@ -93,10 +93,10 @@ public final class HTTPCredentials: Sendable {
     var problem: String?
     for challenge in challenges {
       switch challenge.scheme {
-      case "digest" where schemes.contains(.digest):
+      case "digest" where allowsDigest:
         guard let digest = DigestSession.problem(challenge) else { return nil }
         problem = "\(digest), which is not supported"
-      case "basic" where schemes.contains(.basic): return nil
+      case "basic" where allowsBasic: return nil
       default:
         problem = problem ?? "\(PeerText(challenge.scheme)), which these credentials do not answer"
       }

@@ -2,7 +2,7 @@
 
 internal import CLongLinkSystem
 internal import LongLinkCLibrary
-internal import LongLinkCore
+public import LongLinkCore
 internal import Synchronization
 
 /// The state of a loop's thread.
@@ -30,10 +30,33 @@ extension EventLoop {
   /// Starts a loop with its own thread, which runs until `shutDown`.
   ///
   /// Throws if the system has no descriptor or no thread left.
+  ///
+  /// - Parameters:
+  ///   - name: The name of the loop's thread, and of the loop in logs.
+  ///   - busyPoll: How long the loop polls the kernel for events before it sleeps: 0 to 1 s. A
+  ///     sleeping thread takes tens of microseconds to wake, which is most of the time of a request
+  ///     between two processes of one machine. Polling uses a whole processor core, even if nothing
+  ///     happens. Use it for loops that are hardly ever idle, or have a dedicated core.
+  ///   - stallThreshold: The duration of a turn above which the loop counts as stalled.
+  ///   - onStall: Called on the loop after a turn in which work blocked it for too long. It must
+  ///     not block. It gets the loop's name, how long the loop was blocked, and the message type of
+  ///     the handler that took most of the time. The type is nil if no request handler did, or if
+  ///     that is not known: several handlers began in that turn, and the loop had not stalled
+  ///     before. A loop times its handlers only after its first stall.
   public convenience init(
     name: String = "longlink",
-    configuration: Configuration = Configuration()
+    busyPoll: Duration = .zero,
+    stallThreshold: Duration = .milliseconds(200),
+    onStall: (
+      @Sendable (_ loop: String, _ duration: Duration, _ messageType: MessageType?) -> Void
+    )? = nil
   ) throws {
+    try self.init(
+      starting: name,
+      Configuration(busyPoll: busyPoll, stallThreshold: stallThreshold, onStall: onStall))
+  }
+
+  package convenience init(name: String = "longlink", configuration: Configuration) throws {
     try self.init(starting: name, configuration)
   }
 

@@ -117,7 +117,7 @@ extension HTTPTests {
         try await withCalls { api, service in
           let nodes = nodes(server)
           let calls = (0..<20).map { nodes("/\($0)", over: service) }
-          let values = try await api.group(calls, GroupPolicy(maxConcurrent: 3)).values
+          let values = try await api.group(calls, maxConcurrent: 3).values
           #expect(values.map { String(decoding: $0, as: UTF8.self) } == (0..<20).map { "/\($0)" })
           #expect(server.connectionCount <= 3)
         }

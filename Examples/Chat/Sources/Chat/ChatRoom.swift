@@ -57,8 +57,8 @@ final class ChatRoom: Sendable {
 
   /// The messages before a number, the newest first.
   func history(before number: UInt64) -> PagedList<Message, UInt64> {
-    api.pages(from: number, size: 20) { [room] page in
-      let request = HistoryRequest(room: room, before: page.position, limit: UInt32(page.size))
+    api.pages(from: number, size: 20) { [room] position, size in
+      let request = HistoryRequest(room: room, before: position, limit: UInt32(size))
       return ChatMethods.history(request).map { reply in
         let oldest = reply.messages.first?.number ?? 1
         return Page(reply.messages.reversed(), next: oldest > 1 ? oldest : nil)
