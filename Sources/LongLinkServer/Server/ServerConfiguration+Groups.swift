@@ -2,7 +2,7 @@
 
 public import LongLinkDriver
 public import LongLinkCore
-public import LongLinkTransport
+import LongLinkTransport
 
 extension ServerConfiguration {
   /// How a server finds out who its clients are.
