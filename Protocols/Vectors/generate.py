@@ -556,11 +556,12 @@ def handshake():
         f" heartbeat_interval={interval} heartbeat_timeout={timeout}")
     add("hello-empty", "client", "Every field absent: the defaults, no features.", hello(), "hello", reply())
     every = (number(1, 1) + number(2, 3) + number(3, 1_000_000) + number(4, 10) + number(5, 5_000)
-             + number(6, 2_000) + data(7, b"\x00\xff") + data(8, "probe") + data(9, b"\x09") + number(10, 4)
-             + number(11, 9_000))
+             + number(6, 2_000) + data(7, b"\x00\xff") + data(8, "probe") + number(11, 9_000)
+             + data(12, bytes(range(16))))
     add("hello-full", "client", "Every field.", hello(every),
         "hello version=1 features=3 max_body=1000000 max_in_flight=10 heartbeat_interval=5000"
-        " heartbeat_timeout=2000 credential=00ff name=probe session=09 last_push=4 stream_credit=9000",
+        " heartbeat_timeout=2000 credential=00ff name=probe stream_credit=9000"
+        " client_id=000102030405060708090a0b0c0d0e0f",
         reply(5_000, 2_000, 3))
     add("hello-then-request", "client", "Requests may follow at once.",
         hello(), "hello", reply(), request(), got_request())
@@ -584,6 +585,10 @@ def handshake():
         hello(data(1000, b"x") + number(2, 1)), "hello features=1", reply(features=1))
     add("hello-last-value-counts", "client", "Of a field that stands twice the last one counts.",
         hello(number(5, 900) + number(5, 800)), "hello heartbeat_interval=800", reply(800))
+    add("hello-client-id-empty", "client", "An empty client_id is none.",
+        hello(data(12, b"")), "hello", reply())
+    add("hello-fields-retired", "client", "Fields 9 and 10 are unknown.",
+        hello(data(9, b"x") + number(10, 1)), "hello", reply())
     add("hello-second", "client", "Hello is sent once.",
         hello(), "hello", reply(), hello(), violation("unexpectedHello"))
     add("hello-after-ping", "client", "Hello comes first or not at all.",
@@ -603,15 +608,17 @@ def handshake():
         ("field-wide", b"\x88\x80\x80\x80\x10\x01", "A field number that 32 bits do not hold."),
         ("length-wide", b"\x42\x81\x80\x80\x80\x10a", "A length that 32 bits do not hold."),
         ("wire-type", data(1, b"x"), "A known field in another encoding than its own."),
+        ("client-id-short", data(12, bytes(15)), "A client_id of 15 bytes."),
+        ("client-id-long", data(12, bytes(17)), "A client_id of 17 bytes."),
     ]:
         add(f"hello-malformed-{name}", "client", about, hello(body), violation("malformedControl"))
     add("welcome-empty", "server", "Every field absent: the defaults, no features.", welcome(), "welcome")
     add("welcome-full", "server", "Every field.",
         welcome(number(1, 1) + number(2, 3) + number(3, 1_000_000) + number(4, 10) + number(5, 5_000)
-                + number(6, 2_000) + data(7, b"\x09") + number(8, 1) + data(9, "host")
+                + number(6, 2_000) + data(9, "host")
                 + number(10, 9_000) + number(11, 60_000)),
         "welcome version=1 features=3 max_body=1000000 max_in_flight=10 heartbeat_interval=5000"
-        " heartbeat_timeout=2000 session=09 resumed=1 name=host stream_credit=9000 credential_expires=60000")
+        " heartbeat_timeout=2000 name=host stream_credit=9000 credential_expires=60000")
     add("welcome-not-first", "server", "Pings, pushes and a goaway may come before it.",
         frame(PING, 0, b"a"), pong(b"a"), push(b"b"), got_push(b"b"), welcome(), "welcome")
     add("welcome-second", "server", "It is sent once.",

@@ -193,7 +193,7 @@ void   longlink__control__metadata__free_unpacked
   assert(message->base.descriptor == &longlink__control__metadata__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor longlink__control__hello__field_descriptors[11] =
+static const ProtobufCFieldDescriptor longlink__control__hello__field_descriptors[10] =
 {
   {
     "version",
@@ -292,30 +292,6 @@ static const ProtobufCFieldDescriptor longlink__control__hello__field_descriptor
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "session",
-    9,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Longlink__Control__Hello, session),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "last_push",
-    10,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT64,
-    0,   /* quantifier_offset */
-    offsetof(Longlink__Control__Hello, last_push),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "stream_credit",
     11,
     PROTOBUF_C_LABEL_NONE,
@@ -327,24 +303,36 @@ static const ProtobufCFieldDescriptor longlink__control__hello__field_descriptor
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "client_id",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Hello, client_id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned longlink__control__hello__field_indices_by_name[] = {
+  9,   /* field[9] = client_id */
   6,   /* field[6] = credential */
   1,   /* field[1] = features */
   4,   /* field[4] = heartbeat_interval */
   5,   /* field[5] = heartbeat_timeout */
-  9,   /* field[9] = last_push */
   2,   /* field[2] = max_body */
   3,   /* field[3] = max_in_flight */
   7,   /* field[7] = name */
-  8,   /* field[8] = session */
-  10,   /* field[10] = stream_credit */
+  8,   /* field[8] = stream_credit */
   0,   /* field[0] = version */
 };
-static const ProtobufCIntRange longlink__control__hello__number_ranges[1 + 1] =
+static const ProtobufCIntRange longlink__control__hello__number_ranges[2 + 1] =
 {
   { 1, 0 },
-  { 0, 11 }
+  { 11, 8 },
+  { 0, 10 }
 };
 const ProtobufCMessageDescriptor longlink__control__hello__descriptor =
 {
@@ -354,14 +342,14 @@ const ProtobufCMessageDescriptor longlink__control__hello__descriptor =
   "Longlink__Control__Hello",
   "longlink.control",
   sizeof(Longlink__Control__Hello),
-  11,
+  10,
   longlink__control__hello__field_descriptors,
   longlink__control__hello__field_indices_by_name,
-  1,  longlink__control__hello__number_ranges,
+  2,  longlink__control__hello__number_ranges,
   (ProtobufCMessageInit) longlink__control__hello__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor longlink__control__welcome__field_descriptors[11] =
+static const ProtobufCFieldDescriptor longlink__control__welcome__field_descriptors[9] =
 {
   {
     "version",
@@ -436,30 +424,6 @@ static const ProtobufCFieldDescriptor longlink__control__welcome__field_descript
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "session",
-    7,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    0,   /* quantifier_offset */
-    offsetof(Longlink__Control__Welcome, session),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "resumed",
-    8,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BOOL,
-    0,   /* quantifier_offset */
-    offsetof(Longlink__Control__Welcome, resumed),
-    NULL,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "name",
     9,
     PROTOBUF_C_LABEL_NONE,
@@ -497,22 +461,21 @@ static const ProtobufCFieldDescriptor longlink__control__welcome__field_descript
   },
 };
 static const unsigned longlink__control__welcome__field_indices_by_name[] = {
-  10,   /* field[10] = credential_expires */
+  8,   /* field[8] = credential_expires */
   1,   /* field[1] = features */
   4,   /* field[4] = heartbeat_interval */
   5,   /* field[5] = heartbeat_timeout */
   2,   /* field[2] = max_body */
   3,   /* field[3] = max_in_flight */
-  8,   /* field[8] = name */
-  7,   /* field[7] = resumed */
-  6,   /* field[6] = session */
-  9,   /* field[9] = stream_credit */
+  6,   /* field[6] = name */
+  7,   /* field[7] = stream_credit */
   0,   /* field[0] = version */
 };
-static const ProtobufCIntRange longlink__control__welcome__number_ranges[1 + 1] =
+static const ProtobufCIntRange longlink__control__welcome__number_ranges[2 + 1] =
 {
   { 1, 0 },
-  { 0, 11 }
+  { 9, 6 },
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor longlink__control__welcome__descriptor =
 {
@@ -522,10 +485,10 @@ const ProtobufCMessageDescriptor longlink__control__welcome__descriptor =
   "Longlink__Control__Welcome",
   "longlink.control",
   sizeof(Longlink__Control__Welcome),
-  11,
+  9,
   longlink__control__welcome__field_descriptors,
   longlink__control__welcome__field_indices_by_name,
-  1,  longlink__control__welcome__number_ranges,
+  2,  longlink__control__welcome__number_ranges,
   (ProtobufCMessageInit) longlink__control__welcome__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

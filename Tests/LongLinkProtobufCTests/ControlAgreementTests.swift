@@ -97,8 +97,9 @@ extension Hello {
       version: .random(using: &generator), features: generator.number(),
       maxBody: .random(using: &generator), maxInFlight: .random(using: &generator),
       heartbeatInterval: .random(using: &generator), heartbeatTimeout: .random(using: &generator),
-      credential: generator.bytes(), name: generator.text(), session: generator.bytes(),
-      lastPush: generator.number(), streamCredit: .random(using: &generator))
+      credential: generator.bytes(), name: generator.text(),
+      streamCredit: .random(using: &generator),
+      clientID: generator.next() & 1 == 0 ? nil : ClientID(generator.next(), generator.next()))
   }
 }
 
@@ -108,8 +109,8 @@ extension Welcome {
       version: .random(using: &generator), features: generator.number(),
       maxBody: .random(using: &generator), maxInFlight: .random(using: &generator),
       heartbeatInterval: .random(using: &generator), heartbeatTimeout: .random(using: &generator),
-      session: generator.bytes(), resumed: generator.next() & 1 == 0, name: generator.text(),
-      streamCredit: .random(using: &generator), credentialExpires: .random(using: &generator))
+      name: generator.text(), streamCredit: .random(using: &generator),
+      credentialExpires: .random(using: &generator))
   }
 }
 

@@ -41,12 +41,11 @@ extension Sample {
       heartbeatTimeout: 10_000,
       credential: [0, 0xff, 0x80],
       name: "grüße",
-      session: Array("abc".utf8),
-      lastPush: .max
+      clientID: ClientID([UInt8](0...15))
     ),
     """
-    0801101f188080800820800828b0ea0130904e3a0300ff8042076772c3bcc39f654a0361626350ffffffffffff\
-    ffffff01
+    0801101f188080800820800828b0ea0130904e3a0300ff8042076772c3bcc39f65621000010203040506070809\
+    0a0b0c0d0e0f
     """
   )
 
@@ -58,11 +57,9 @@ extension Sample {
       maxInFlight: .max,
       heartbeatInterval: 15_000,
       heartbeatTimeout: 5_000,
-      session: [1, 0, 2],
-      resumed: true,
       name: "eu-1"
     ),
-    "08011003180120ffffffff0f2898753088273a0301000240014a0465752d31"
+    "08011003180120ffffffff0f2898753088274a0465752d31"
   )
 
   static let goAway = Sample(

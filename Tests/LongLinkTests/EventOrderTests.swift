@@ -47,21 +47,6 @@ import Testing
     }
   }
 
-  @Test func `a first frame that opens and breaks a rule meets no waiting request`() async throws {
-    try await Stage.simulate { stage, simulation in
-      let server = try await stage.serve()
-      let stranger = try await SimulatedClient.connect(
-        to: server.addresses[0], on: stage.clientLoop)
-      try await simulation.sleep(for: .milliseconds(10))
-      let peer = try #require(await server.peers().first)
-      let asked = stage.spawn { try await failure { try await peer.request(.echo, [1]) } }
-      try await simulation.sleep(for: .milliseconds(10))
-      stranger.send(.welcome())
-      #expect(try await asked.value.delivery == .notSent)
-      stranger.close()
-    }
-  }
-
   @Test func `a server that could not listen is started again`() async throws {
     try await Stage.simulate { stage, _ in
       let first = try await stage.serve()

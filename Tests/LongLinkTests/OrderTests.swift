@@ -207,8 +207,10 @@ import Testing
   @Test func `one that may still arrive is not sent again, idempotent or not`() async throws {
     try await Stage.simulate { stage, simulation in
       let arrived = Tally<UInt8>()
-      let server = try await serve(stage, arrived)
-      let client = try stage.client(of: server)
+      // The next connection must not show that the first one is dead before this arrives.
+      let heartbeat = Heartbeat(interval: .seconds(30), timeout: .seconds(60))
+      let server = try await serve(stage, arrived) { $0.heartbeat = heartbeat }
+      let client = try stage.client(of: server) { $0.heartbeat = heartbeat }
       try await client.connect()
       // What leaves here arrives when its connection has been given up for long.
       let link = try #require(simulation.network.links.last)

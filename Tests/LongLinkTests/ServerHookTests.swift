@@ -10,7 +10,8 @@ import Testing
 @Suite struct ServerHookTests {
   enum Hook: String, CaseIterable, Codable, Sendable {
     case inline, task, typedInline, typedTask, stream, serverStream, clientStream, bothStreams
-    case onAccept, onConnect, onDisconnect, onPush, typedPush, require, intercept
+    case onAccept, onConnect, onDisconnect, onConnectionOpened, onConnectionEnded, onPush,
+      typedPush, require, intercept
 
     /// Sets it, as if in a line of this file.
     func set(on server: LongLinkServer, line: UInt = #line) {
@@ -42,6 +43,8 @@ import Testing
       case .onAccept: server.onAccept(line: line) { _ in true }
       case .onConnect: server.onConnect(line: line) { _ in }
       case .onDisconnect: server.onDisconnect(line: line) { _ in }
+      case .onConnectionOpened: server.onConnectionOpened(line: line) { _ in }
+      case .onConnectionEnded: server.onConnectionEnded(line: line) { _ in }
       case .onPush: server.onPush(7, line: line) { _, _ in }
       case .typedPush: server.onPush(Note.self, line: line) { _, _ in }
       case .require: server.require(.authenticated, line: line)
@@ -55,7 +58,8 @@ import Testing
       case .inline, .task, .stream: ("the route of message type 1", "at ")
       case .typedInline, .typedTask, .serverStream, .clientStream, .bothStreams:
         ("the route of message type 1", "for talk.Talk/Say at ")
-      case .onAccept, .onConnect, .onDisconnect: (rawValue, "at ")
+      case .onAccept, .onConnect, .onDisconnect, .onConnectionOpened, .onConnectionEnded:
+        (rawValue, "at ")
       case .onPush: ("onPush of message type 7", "at ")
       case .typedPush: ("onPush of message type 40", "at ")
       case .require: ("the access rule of all routes", "at ")

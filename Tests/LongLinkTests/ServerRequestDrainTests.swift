@@ -136,7 +136,7 @@ import Testing
       _ = try await asked.value
       try await stage.clientLoop.sleep(for: .seconds(10))
       #expect(await client.counters().connects == 2)
-      #expect(await server.peers().map(\.id) == [peer.id + 1])
+      #expect(await server.peers().map(\.connectionID) == [peer.connectionID + 1])
     }
   }
 

@@ -21,6 +21,9 @@ extension ClientConfiguration {
     /// Whether the credential may be sent over connections that are not encrypted. Default false:
     /// the connect then fails, except to loopback addresses and Unix sockets.
     public var sendsCredentialUnencrypted = false
+    /// What makes a server recognise this client on each of its connections, so that it stays the
+    /// same client when it moves to another one. Default: 16 random bytes of the client's own.
+    public var client = ClientIdentity()
   }
 
   /// The most that a client lets wait, stores, and accepts from its server.

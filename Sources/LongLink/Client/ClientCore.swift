@@ -25,6 +25,8 @@ final class ClientCore {
   var shownState = ClientMachine.State.idle
   var servers: ServerDirectory
   var connections: [ClientConnection] = []
+  /// What names the client on all its connections; drawn on the loop.
+  private(set) lazy var clientID = configuration.identity.client.settled(on: loop)
   private(set) lazy var connector = Connector(for: self)
   /// Nil where the long link is the only way.
   private(set) lazy var shortLinks = ShortLinks(for: self)

@@ -122,6 +122,7 @@ extension Connector {
     }
     settings.pace = core.pathHeartbeat?.pace
     settings.credential = credential ?? []
+    settings.clientID = core.clientID
     // Longer than the heartbeat takes, so that the heartbeat reports a dead peer first.
     let heartbeat = configuration.dialect.heartbeat(configuration.heartbeat)
     let options = SocketOptions(

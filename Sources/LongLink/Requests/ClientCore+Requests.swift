@@ -42,7 +42,7 @@ extension ClientCore: PeerOwner {
     requests.state(of: id)
   }
 
-  func closeConnection(_ id: UInt64) {
+  func perform(_ command: PeerCommand, on id: UInt64) {
     // Not the current link, which may be a later one.
     connections.first { UInt64($0.link.id) == id }?.link.shutDown()
   }

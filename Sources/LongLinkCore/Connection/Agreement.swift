@@ -104,7 +104,7 @@ extension ConnectionSettings {
       maxInFlight: UInt32(clamping: maxInFlight),
       heartbeatInterval: UInt32(clamping: heartbeatInterval / 1_000_000),
       heartbeatTimeout: UInt32(clamping: heartbeatTimeout / 1_000_000),
-      credential: credential, name: name, streamCredit: statedCredit)
+      credential: credential, name: name, streamCredit: statedCredit, clientID: clientID)
   }
 
   /// The stream credit that this side states, if it supports streams.

@@ -29,9 +29,11 @@ extension Connection {
     let features = carriage.agree(on: Features(rawValue: hello.features), of: settings.features)
     let version = agreement.accept(hello, features: features, settings)
     adoptHeartbeat()
-    guard !settings.identifies else {
-      return identify(Greeting(version: version, credential: hello.credential))
-    }
+    let greeting = Greeting(
+      version: version, credential: settings.identifies ? hello.credential : nil,
+      clientID: hello.clientID)
+    guard !settings.identifies else { return identify(greeting) }
+    self.greeting = greeting
     welcome(version: version, expiresIn: 0)
     open()
   }

@@ -3,12 +3,20 @@
 // A server that identifies its clients does so before anything that they send is acted on. In the
 // meantime nothing is read either, so that they can make it hold no more than one read.
 
-/// What a client has shown before the server decides whether it accepts it.
-struct Greeting: Equatable, Sendable {
+/// What a client has shown before the server decides whether it accepts it. It is an object, since
+/// a connection has it for the time of its greeting alone.
+final class Greeting {
   /// The version to agree to; nil if the client has sent no hello.
-  var version: UInt32?
+  let version: UInt32?
   /// The hello's credential; nil if there was no hello.
   var credential: [UInt8]?
+  let clientID: ClientID?
+
+  init(version: UInt32? = nil, credential: [UInt8]? = nil, clientID: ClientID? = nil) {
+    self.version = version
+    self.credential = credential
+    self.clientID = clientID
+  }
 }
 
 extension Connection {
@@ -28,14 +36,17 @@ extension Connection {
     greeting?.credential.take()
   }
 
+  /// Returns what names the client on all its connections, once, when the connection is open; nil
+  /// if its hello has not stated it.
+  package mutating func takeClientID() -> ClientID? { greeting.take()?.clientID }
+
   /// Accepts the client, and continues with what it has sent. Its credential expires after
   /// `expiresIn` milliseconds; 0 for never.
   package mutating func admit(expiresIn: UInt32, at now: LinkInstant) {
     self.now = max(self.now, now)
     guard phase == .identifying else { return }
-    let version = greeting?.version
-    greeting = nil
-    if let version { welcome(version: version, expiresIn: expiresIn) }
+    greeting?.credential = nil
+    if let version = greeting?.version { welcome(version: version, expiresIn: expiresIn) }
     open()
     if carriage.timesRequest { timers[.handshake] = self.now + settings.handshakeTimeout }
   }

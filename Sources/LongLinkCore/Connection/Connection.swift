@@ -32,6 +32,7 @@
 ///    - Items: `sendItem` (not while one of its stream waits), `endItems`, `tookItems`.
 ///    - Heartbeat: `ping`, `probe`, `setPace`. Rates: `slowed`, `unslowed`.
 ///    - After `.identify`: `takeCredential`, then `admit` or `turnAway`.
+///    - A server, after `.established`: `takeClientID`.
 ///    - Ends: `goAway`, `shutDown`, `evict`, `close`. Memory: `releaseStorage` and the like.
 ///
 /// All but `request` and `push` may come too late, when the connection is closing or closed, and

@@ -52,6 +52,8 @@ package struct ConnectionSettings: Sendable {
   package var reportsRefusals = false
   /// What this client proves its identity with; at most `Wire.credentialLimit` bytes.
   package var credential: [UInt8] = []
+  /// What names this client on all its connections; nil for a client of one connection alone.
+  package var clientID: ClientID?
   /// A secret that spreads the peer's serials in tables, so that the peer cannot pick serials that
   /// collide. It affects only the time of look-ups.
   package var serialMix: UInt32 = 0

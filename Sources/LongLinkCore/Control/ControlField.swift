@@ -24,8 +24,8 @@ extension Hello {
     ControlField(1, "version"), ControlField(2, "features"), ControlField(3, "max_body"),
     ControlField(4, "max_in_flight"), ControlField(5, "heartbeat_interval"),
     ControlField(6, "heartbeat_timeout"), ControlField(7, "credential", .bytes),
-    ControlField(8, "name", .text), ControlField(9, "session", .bytes),
-    ControlField(10, "last_push"), ControlField(11, "stream_credit"),
+    ControlField(8, "name", .text), ControlField(11, "stream_credit"),
+    ControlField(12, "client_id", .bytes),
   ]
 }
 
@@ -33,8 +33,7 @@ extension Welcome {
   package static let fields = [
     ControlField(1, "version"), ControlField(2, "features"), ControlField(3, "max_body"),
     ControlField(4, "max_in_flight"), ControlField(5, "heartbeat_interval"),
-    ControlField(6, "heartbeat_timeout"), ControlField(7, "session", .bytes),
-    ControlField(8, "resumed"), ControlField(9, "name", .text),
+    ControlField(6, "heartbeat_timeout"), ControlField(9, "name", .text),
     ControlField(10, "stream_credit"), ControlField(11, "credential_expires"),
   ]
 }

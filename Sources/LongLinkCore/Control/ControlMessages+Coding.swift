@@ -48,9 +48,8 @@ extension Hello: ControlBody {
     writer.uint32(6, heartbeatTimeout)
     writer.bytes(7, credential)
     try writer.string(8, name)
-    writer.bytes(9, session)
-    writer.uint64(10, lastPush)
     writer.uint32(11, streamCredit)
+    if let clientID { writer.bytes(12, clientID.bytes) }
   }
 
   package static func read(from reader: inout ProtobufReader) throws(BodyError) -> Hello {
@@ -65,9 +64,13 @@ extension Hello: ControlBody {
       case 6: value.heartbeatTimeout = try reader.uint32()
       case 7: value.credential = try reader.bytes()
       case 8: value.name = try reader.string()
-      case 9: value.session = try reader.bytes()
-      case 10: value.lastPush = try reader.uint64()
       case 11: value.streamCredit = try reader.uint32()
+      case 12:
+        let bytes = try reader.bytes()
+        value.clientID = ClientID(bytes)
+        if value.clientID == nil, !bytes.isEmpty {
+          throw BodyError(.malformed, detail: "a client_id of \(bytes.count) bytes")
+        }
       default: try reader.skip()
       }
     }
@@ -83,8 +86,6 @@ extension Welcome: ControlBody {
     writer.uint32(4, maxInFlight)
     writer.uint32(5, heartbeatInterval)
     writer.uint32(6, heartbeatTimeout)
-    writer.bytes(7, session)
-    writer.bool(8, resumed)
     try writer.string(9, name)
     writer.uint32(10, streamCredit)
     writer.uint32(11, credentialExpires)
@@ -100,8 +101,6 @@ extension Welcome: ControlBody {
       case 4: value.maxInFlight = try reader.uint32()
       case 5: value.heartbeatInterval = try reader.uint32()
       case 6: value.heartbeatTimeout = try reader.uint32()
-      case 7: value.session = try reader.bytes()
-      case 8: value.resumed = try reader.bool()
       case 9: value.name = try reader.string()
       case 10: value.streamCredit = try reader.uint32()
       case 11: value.credentialExpires = try reader.uint32()

@@ -13,10 +13,10 @@ package struct Hello: Equatable, Sendable {
   package var heartbeatTimeout: UInt32
   package var credential: [UInt8]
   package var name: String
-  package var session: [UInt8]
-  package var lastPush: UInt64
   /// The first credit of each request with items that the client receives, in bytes.
   package var streamCredit: UInt32
+  /// What names the client on all its connections; nil for a client of this connection alone.
+  package var clientID: ClientID?
 
   package init(
     version: UInt32 = 0,
@@ -27,9 +27,8 @@ package struct Hello: Equatable, Sendable {
     heartbeatTimeout: UInt32 = 0,
     credential: [UInt8] = [],
     name: String = "",
-    session: [UInt8] = [],
-    lastPush: UInt64 = 0,
-    streamCredit: UInt32 = 0
+    streamCredit: UInt32 = 0,
+    clientID: ClientID? = nil
   ) {
     self.version = version
     self.features = features
@@ -39,9 +38,8 @@ package struct Hello: Equatable, Sendable {
     self.heartbeatTimeout = heartbeatTimeout
     self.credential = credential
     self.name = name
-    self.session = session
-    self.lastPush = lastPush
     self.streamCredit = streamCredit
+    self.clientID = clientID
   }
 }
 
@@ -57,8 +55,6 @@ package struct Welcome: Equatable, Sendable {
   /// interval.
   package var heartbeatInterval: UInt32
   package var heartbeatTimeout: UInt32
-  package var session: [UInt8]
-  package var resumed: Bool
   package var name: String
   /// The first credit of each request with items that the server receives, in bytes.
   package var streamCredit: UInt32
@@ -72,8 +68,6 @@ package struct Welcome: Equatable, Sendable {
     maxInFlight: UInt32 = 0,
     heartbeatInterval: UInt32 = 0,
     heartbeatTimeout: UInt32 = 0,
-    session: [UInt8] = [],
-    resumed: Bool = false,
     name: String = "",
     streamCredit: UInt32 = 0,
     credentialExpires: UInt32 = 0
@@ -84,8 +78,6 @@ package struct Welcome: Equatable, Sendable {
     self.maxInFlight = maxInFlight
     self.heartbeatInterval = heartbeatInterval
     self.heartbeatTimeout = heartbeatTimeout
-    self.session = session
-    self.resumed = resumed
     self.name = name
     self.streamCredit = streamCredit
     self.credentialExpires = credentialExpires

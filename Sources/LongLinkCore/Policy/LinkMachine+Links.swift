@@ -94,9 +94,11 @@ extension LinkMachine {
   ) {
     let isDraining = reason == .goneAway(.draining)
     let isExpired = reason == .goneAway(.unauthenticated)
+    // Others use this client's identity. Each that comes back at once would end another's link.
+    let isCrowded = reason == .goneAway(.conflict)
     if now - link.since >= LinkMachine.longLife {
       shortDrains = 0
-    } else if isDraining || isExpired {
+    } else if isDraining || isExpired || isCrowded {
       shortDrains += 1
     }
     let inARow = shortDrains - LinkMachine.shortDrainsFollowed
@@ -115,6 +117,7 @@ extension LinkMachine {
       // Servers that drain repeatedly and name each other, or whose credentials hardly last, must
       // not cause reconnects without delay.
       if isDraining || isExpired, inARow > 0 { (outage.failures, outage.growth) = (inARow, inARow) }
+      if isCrowded { (outage.failures, outage.growth) = (max(1, shortDrains), max(1, shortDrains)) }
     } else {
       // An unproven link: the delays continue to grow, and another server may work better.
       if !isExpired { coolDown(link.target, at: now) }

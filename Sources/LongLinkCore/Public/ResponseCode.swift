@@ -37,7 +37,8 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
   public static let unknownType: ResponseCode = 404
   /// 408: the deadline passed before there was a response.
   public static let deadlinePassed: ResponseCode = 408
-  /// 409: the idempotency key was used for another request.
+  /// 409: the idempotency key was used for another request. In a goaway: the client has too many
+  /// connections, and newer ones than this.
   public static let conflict: ResponseCode = 409
   /// 413: the body exceeds the accepted size.
   public static let tooLarge: ResponseCode = 413

@@ -178,6 +178,9 @@ extension Link {
   /// Returns the credential of the client's hello, once; nil if the client has sent no hello.
   package func takeCredential() -> [UInt8]? { core.takeCredential() }
 
+  /// Returns the `client_id` of the client's hello, once, when the link is open; nil without one.
+  package func takeClientID() -> ClientID? { core.takeClientID() }
+
   /// Accepts the client that has been identified. Its credential expires after `expiresIn`
   /// milliseconds; 0 for never.
   package func admit(expiresIn: UInt32) {

@@ -29,9 +29,9 @@ public struct RequestHandle: Sendable {
   }
 
   /// Sends a request that carries items, in the same way.
-  init(_ port: RequestPort, _ stream: StreamRequest) {
+  init(_ stream: StreamRequest) {
     let options = stream.options.request
-    self.init(port, stream.type, stream.body, options, .stream(stream.channel))
+    self.init(stream.port, stream.type, stream.body, options, .stream(stream.channel))
   }
 
   @inline(__always)

@@ -154,8 +154,10 @@ extension Requests {
 
 extension ResponseCode {
   /// Whether the code, in a goaway on an open connection, lets a client come back: the server is
-  /// draining, or the client's credential has expired.
-  package var isPassing: Bool { self == .draining || self == .unauthenticated }
+  /// draining, the client's credential has expired, or the client has newer connections.
+  package var isPassing: Bool {
+    self == .draining || self == .unauthenticated || self == .conflict
+  }
 
   /// Whether the code says that the peer does not accept who this side is.
   package var deniesAccess: Bool { self == .unauthenticated || self == .forbidden }

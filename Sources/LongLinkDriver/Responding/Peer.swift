@@ -8,15 +8,48 @@ internal import Synchronization
 package protocol PeerOwner: RequestSink, PushSink {
   /// The requests that it has sent; nil if there were none.
   var requestsIfAny: Requests? { get }
-  /// Ends the connection with this number.
-  func closeConnection(_ id: UInt64)
+  /// Does something to the connection with this number.
+  func perform(_ command: PeerCommand, on id: UInt64)
 }
 
-/// The other side of a connection, to which handlers can send requests and pushes.
+/// What is done to a peer's connection.
+package enum PeerCommand: Sendable {
+  /// Closes it once its output is written.
+  case close
+  /// Pings it, and closes it if nothing comes within the heartbeat's timeout.
+  case probe
+  /// Lets it end in favour of newer connections of the same client.
+  case leave
+}
+
+/// A client of a server, whatever connections it has; used on any thread.
+package protocol PeerClient: AnyObject, Sendable {
+  /// A number that is unique among the clients of the server.
+  var id: UInt64 { get }
+  /// The open connection that was accepted last; nil if there is none.
+  var current: Peer? { get }
+  /// The open connections in the order in which they were accepted.
+  var open: [Peer] { get }
+  /// Makes room for a push that is handed to another loop. Throws `overloaded` if there is none,
+  /// and the error of an earlier one that could not be sent there.
+  func handOver(_ type: MessageType, bytes: Int) throws(LongLinkError)
+  /// Gives the room back; with the error of a push that could not be sent.
+  func handedOver(bytes: Int, _ failure: LongLinkError?)
+}
+
+/// The other side: on a server a client, on a client the server. Handlers can send it requests and
+/// pushes.
 ///
-/// It may be used from any thread. Once its connection has ended, its requests and pushes fail with
-/// `closed`. On a client, they go over the current connection, which may be a newer one while the
-/// peer's own connection finishes its requests.
+/// On a server, a client is the same one on all its connections (see `ClientIdentity`): requests
+/// and pushes go to its current connection, which is the one that it opened last, also after the
+/// connection on which you got the peer has ended. They fail with `closed` once the client has no
+/// connection. `address`, `security` and the principal are those of the connection on which you got
+/// the peer. Two peers are equal if they are one client.
+///
+/// On a client, requests and pushes go over the current connection until the peer's own connection
+/// has ended.
+///
+/// It may be used from any thread.
 public final class Peer: RequestSender {
   /// Forwards to the owner until `detach`, when the connection ends.
   private final class Reference: RequestSink, PushSink {
@@ -76,15 +109,15 @@ public final class Peer: RequestSender {
     }
   }
 
-  /// A number that is unique among the connections of this server or client.
-  public let id: UInt64
-  /// The peer's address, if known.
+  /// The number of the connection on which you got the peer, which is unique among the connections
+  /// of this server or client.
+  public let connectionID: UInt64
+  /// The address of that connection, if known.
   public let address: SocketAddress?
-  /// The loop of the connection.
+  /// The loop of that connection.
   public let loop: EventLoop
   private let reference: LoopBound<Reference>
-  /// Where the requests to the peer go.
-  public let senderPort: SenderPort
+  private let ownPort: SenderPort
   /// Set once, before anything that the peer sends is acted on.
   private let identity = Mutex<Identity?>(nil)
   /// What its messages take, decoded; nil on a client.
@@ -94,12 +127,27 @@ public final class Peer: RequestSender {
   private final class Identity: Sendable {
     let principal: PrincipalRecord?
     let security: ConnectionSecurity?
+    let client: (any PeerClient)?
 
-    init(principal: PrincipalRecord?, security: ConnectionSecurity?) {
+    init(
+      principal: PrincipalRecord?, security: ConnectionSecurity?, client: (any PeerClient)?
+    ) {
       self.principal = principal
       self.security = security
+      self.client = client
     }
   }
+
+  /// A number that is unique among the clients of a server, or among the connections of a client.
+  public var id: UInt64 { client?.id ?? connectionID }
+  /// Where the requests to the peer go.
+  public var senderPort: SenderPort { target.ownPort }
+  /// The client, with its other connections; nil if it is a client of this connection alone.
+  package var client: (any PeerClient)? { identity.withLock(of: self) { $0 }?.client }
+  /// The peer of the connection that carries what is sent now.
+  private var target: Peer { client?.current ?? self }
+  /// Whether this is the connection that carries what is sent to the client.
+  package var isCurrent: Bool { target === self }
 
   /// Who the peer is, as a server's `authenticate` has found; nil if nobody was authenticated.
   package var principalRecord: PrincipalRecord? { identity.withLock(of: self) { $0 }?.principal }
@@ -107,9 +155,13 @@ public final class Peer: RequestSender {
   public var security: ConnectionSecurity? { identity.withLock(of: self) { $0 }?.security }
 
   /// Records who the peer is; on the loop, before anything that it sends is acted on.
-  package func identified(as principal: PrincipalRecord?, security: ConnectionSecurity?) {
-    guard principal != nil || security != nil else { return }
-    identity.withLock(of: self) { $0 = Identity(principal: principal, security: security) }
+  package func identified(
+    as principal: PrincipalRecord?, security: ConnectionSecurity?, client: (any PeerClient)? = nil
+  ) {
+    guard principal != nil || security != nil || client != nil else { return }
+    identity.withLock(of: self) {
+      $0 = Identity(principal: principal, security: security, client: client ?? $0?.client)
+    }
   }
 
   package init(
@@ -117,12 +169,12 @@ public final class Peer: RequestSender {
     observers: Observers? = nil
   ) {
     self.decoded = decoded
-    self.id = id
+    connectionID = id
     self.address = address
     self.loop = loop
     let reference = Reference(on: loop)
     self.reference = LoopBound(reference, on: loop)
-    senderPort = SenderPort(RequestPort(reference, observers: observers, on: loop))
+    ownPort = SenderPort(RequestPort(reference, observers: observers, on: loop))
   }
 
   /// The clock of the connection's loop.
@@ -143,23 +195,53 @@ public final class Peer: RequestSender {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: PushOptions = PushOptions()
   ) async throws(LongLinkError) {
-    try await deliver(reference, on: loop, type, body, options)
+    let target = target
+    try await deliver(target.reference, on: target.loop, type, body, options)
   }
 
   /// Sends a one-way message at once, without waiting.
   ///
   /// Throws `overloaded` while the outgoing buffer is above its high-water mark, and otherwise as
-  /// `push` does. Call it only on the connection's loop, where synchronous handlers run; it traps
-  /// on other threads.
+  /// `push` does. Call it only on the peer's loop, where synchronous handlers run; it traps on
+  /// other threads.
+  ///
+  /// If the client's current connection is on another loop of the server, the push is handed to
+  /// that loop, up to the high-water mark. One that cannot be sent there is counted in
+  /// `pushesLost`, and the next call throws its error.
   public func pushNow(
     _ type: MessageType, _ body: some BodyEncodable & Sendable, priority: UInt32 = 0
   ) throws(LongLinkError) {
-    try reference.value.pushNow(type, body, priority: priority)
+    let target = target
+    guard !target.loop.isCurrent, let client else {
+      return try target.reference.value.pushNow(type, body, priority: priority)
+    }
+    let bytes: [UInt8]
+    do throws(BodyError) {
+      bytes = try body.encodedBytes()
+    } catch {
+      throw LongLinkError(.encodingFailed, doing: .push(type), detail: "\(error)")
+    }
+    try client.handOver(type, bytes: bytes.count)
+    target.loop.execute { [target] in
+      do throws(LongLinkError) {
+        try target.reference.value.pushNow(type, bytes, priority: priority)
+        client.handedOver(bytes: bytes.count, nil)
+      } catch {
+        client.handedOver(bytes: bytes.count, error)
+      }
+    }
   }
 
-  /// Closes this connection, and no later one, once its output is written.
+  /// Closes the connections that the peer has now, and no later one, once their output is written.
   public func close() {
-    loop.execute { [reference, id] in reference.value.owner?.closeConnection(id) }
+    for peer in client?.open ?? [self] { peer.perform(.close) }
+  }
+
+  /// Does something to the connection, on its loop, unless it has ended.
+  package func perform(_ command: PeerCommand) {
+    loop.execute { [reference, connectionID] in
+      reference.value.owner?.perform(command, on: connectionID)
+    }
   }
 
   /// Sets the owner; on the loop, before the peer is given out.
@@ -181,4 +263,16 @@ public final class Peer: RequestSender {
   package func endedError(doing operation: LongLinkError.Operation) -> LongLinkError {
     reference.value.ended(operation)
   }
+}
+
+extension Peer: Hashable {
+  private var key: ObjectIdentifier {
+    client.map { ObjectIdentifier($0) } ?? ObjectIdentifier(self)
+  }
+
+  /// Whether two peers are one client; on a client, one connection.
+  public static func == (lhs: Peer, rhs: Peer) -> Bool { lhs.key == rhs.key }
+
+  /// Hashes what makes two peers equal.
+  public func hash(into hasher: inout Hasher) { hasher.combine(key) }
 }

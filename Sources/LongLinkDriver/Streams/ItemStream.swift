@@ -11,13 +11,11 @@ internal import Synchronization
 /// you. An item that does not decode cancels the request, too: iterating throws `decodingFailed`,
 /// delivery `answered`, and the error's `itemsReceived` is the number of items before it.
 public struct ItemStream<Item: BodyDecodable & Sendable>: AsyncSequence, Sendable {
-  private let port: RequestPort
   private let request: StreamRequest
   private let progress = StreamProgress()
 
-  init(_ request: StreamRequest, on port: RequestPort) {
+  init(_ request: StreamRequest) {
     self.request = request
-    self.port = port
   }
 
   /// The body of the response, once the items have ended; nil before, and after an error. It is
@@ -28,12 +26,14 @@ public struct ItemStream<Item: BodyDecodable & Sendable>: AsyncSequence, Sendabl
   /// end, the request is cancelled.
   public func makeAsyncIterator() -> Items<Item> {
     progress.begin()
-    return Items(request.channel, StreamLease(RequestHandle(port, request), progress))
+    return Items(request.channel, StreamLease(RequestHandle(request), progress))
   }
 }
 
 /// A request that carries items and is about to be sent.
 struct StreamRequest: Sendable {
+  /// Where the request goes.
+  let port: RequestPort
   let type: MessageType
   let body: RequestBody
   let options: StreamOptions
@@ -43,17 +43,18 @@ struct StreamRequest: Sendable {
 
   init(
     _ type: MessageType, _ body: RequestBody, _ shape: StreamShape, _ options: StreamOptions,
-    on loop: EventLoop
+    on port: RequestPort
   ) {
     if let window = options.window {
       precondition(
         (Wire.leastCredit...Wire.mostCredit).contains(window),
         "a window has 1,024 to 2,147,483,647 bytes, not \(window)")
     }
+    self.port = port
     self.type = type
     self.body = body
     self.options = options
-    let channel = ItemChannel(type, shape, options, on: loop)
+    let channel = ItemChannel(type, shape, options, on: port.loop)
     number = channel.number
     self.channel = BoundChannel(channel)
   }

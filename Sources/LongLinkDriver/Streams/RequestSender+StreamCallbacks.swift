@@ -41,7 +41,7 @@ extension RequestSender {
     onItem: @escaping @Sendable ([UInt8], _ next: @escaping @Sendable () -> Void) -> Void,
     completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
   ) -> RequestHandle {
-    let request = StreamRequest(type, RequestBody(body), .responseItems, options, on: loop)
+    let request = StreamRequest(type, RequestBody(body), .responseItems, options, on: port)
     return start(request, on: executor, onItem, completion)
   }
 
@@ -54,7 +54,7 @@ extension RequestSender {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: StreamOptions = StreamOptions(), onItem: ([UInt8]) throws -> Void
   ) throws -> [UInt8] {
-    let request = StreamRequest(type, RequestBody(body), .responseItems, options, on: loop)
+    let request = StreamRequest(type, RequestBody(body), .responseItems, options, on: port)
     return try readBlocking(request, onItem)
   }
 }
@@ -96,7 +96,7 @@ extension RequestSender {
     completion: @escaping @Sendable (Result<Void, LongLinkError>) -> Void
   ) -> RequestHandle {
     let request = StreamRequest(
-      method.type, RequestBody(request), .responseItems, options.over(method.options), on: loop)
+      method.type, RequestBody(request), .responseItems, options.over(method.options), on: port)
     return start(request, on: executor, onItem) { completion($0.map { _ in }) }
   }
 
@@ -111,7 +111,7 @@ extension RequestSender {
     options: StreamOptions = StreamOptions(), onItem: (Item) throws -> Void
   ) throws {
     let request = StreamRequest(
-      method.type, RequestBody(request), .responseItems, options.over(method.options), on: loop)
+      method.type, RequestBody(request), .responseItems, options.over(method.options), on: port)
     _ = try readBlocking(request, onItem)
   }
 }
@@ -125,7 +125,7 @@ extension RequestSender {
     _ onItem: @escaping @Sendable (Item, _ next: @escaping @Sendable () -> Void) -> Void,
     _ completion: @escaping @Sendable (Outcome) -> Void
   ) -> RequestHandle {
-    let handle = RequestHandle(port, request)
+    let handle = RequestHandle(request)
     ItemCallbacks(
       channel: request.channel, handle: handle, executor: executor, onItem: onItem,
       completion: completion
@@ -137,8 +137,8 @@ extension RequestSender {
   private func readBlocking<Item: BodyDecodable>(
     _ request: StreamRequest, _ onItem: (Item) throws -> Void
   ) throws -> [UInt8] {
-    BlockingSlot<ItemChannel.Read>.preconditionMayBlock(on: loop)
-    let lease = StreamLease(RequestHandle(port, request))
+    BlockingSlot<ItemChannel.Read>.preconditionMayBlock(on: request.port.loop)
+    let lease = StreamLease(RequestHandle(request))
     while true {
       let read: ItemChannel.Read = request.channel.blocking { channel, give in
         if let read = channel.read(upTo: 64) { return give(read) }

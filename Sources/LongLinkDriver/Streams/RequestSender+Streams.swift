@@ -16,7 +16,7 @@ extension RequestSender {
     options: StreamOptions = StreamOptions()
   ) -> ItemStream<[UInt8]> {
     ItemStream(
-      StreamRequest(type, RequestBody(body), .responseItems, options, on: loop), on: port)
+      StreamRequest(type, RequestBody(body), .responseItems, options, on: port))
   }
 
   /// Sends a request with items of yours, and returns the body of the response.
@@ -29,7 +29,7 @@ extension RequestSender {
     options: StreamOptions = StreamOptions(),
     _ work: (ItemWriter<[UInt8]>) async throws -> Void
   ) async throws -> [UInt8] {
-    let request = StreamRequest(type, RequestBody(body), .requestItems, options, on: loop)
+    let request = StreamRequest(type, RequestBody(body), .requestItems, options, on: port)
     return try await run(request) { channel in try await work(ItemWriter(channel)) }
   }
 
@@ -45,7 +45,7 @@ extension RequestSender {
     _ work: (Items<[UInt8]>, ItemWriter<[UInt8]>) async throws -> Void
   ) async throws -> [UInt8] {
     let request = StreamRequest(
-      type, RequestBody(body), [.requestItems, .responseItems], options, on: loop)
+      type, RequestBody(body), [.requestItems, .responseItems], options, on: port)
     return try await run(request) { try await work(Items($0), ItemWriter($0)) }
   }
 }
@@ -66,8 +66,7 @@ extension RequestSender {
   ) -> ItemStream<Item> {
     ItemStream(
       StreamRequest(
-        method.type, RequestBody(request), .responseItems, options.over(method.options), on: loop),
-      on: port)
+        method.type, RequestBody(request), .responseItems, options.over(method.options), on: port))
   }
 
   /// Sends a request with items of yours, and returns the decoded reply.
@@ -79,7 +78,7 @@ extension RequestSender {
     _ work: (ItemWriter<Item>) async throws -> Void
   ) async throws -> Reply {
     let request = StreamRequest(
-      method.type, .bytes([]), .requestItems, options.over(method.options), on: loop)
+      method.type, .bytes([]), .requestItems, options.over(method.options), on: port)
     let bytes = try await run(request) { channel in try await work(ItemWriter(channel)) }
     return try Reply(of: bytes, method.type)
   }
@@ -96,7 +95,7 @@ extension RequestSender {
   ) async throws {
     let request = StreamRequest(
       method.type, .bytes([]), [.requestItems, .responseItems], options.over(method.options),
-      on: loop)
+      on: port)
     _ = try await run(request) { try await work(Items($0), ItemWriter($0)) }
   }
 }
@@ -109,7 +108,7 @@ extension RequestSender {
     _ request: StreamRequest, _ work: (BoundChannel) async throws -> Void
   ) async throws -> [UInt8] {
     let channel = request.channel
-    let lease = StreamLease(RequestHandle(port, request))
+    let lease = StreamLease(RequestHandle(request))
     do {
       try await work(channel)
     } catch let error as LongLinkError where error.isOf(stream: request.number) {

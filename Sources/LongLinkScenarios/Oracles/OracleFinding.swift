@@ -41,6 +41,9 @@ package enum OraclePromise: String, CaseIterable, Hashable, Sendable, CustomStri
   case streamsGoOn = "streams-go-on"
   /// No side finds that the other has broken a rule of the wire, unless bytes were damaged.
   case rulesKept = "rules-kept"
+  /// A client is one peer, whatever connections it has: it gets no broadcast twice, and is reported
+  /// as gone only when it has none.
+  case onePeer = "one-peer"
   /// The run ends.
   case comesToItsEnd = "comes-to-its-end"
 

@@ -50,7 +50,9 @@ struct ScenarioLogins: Sendable {
     if plan.judging > .zero { try await loop.sleep(for: plan.judging) }
     switch plan.verdict {
     case .accepted: return Authentication(Self.principal(client), validity: plan.validity)
-    case .anonymous: return .anonymous
+    case .anonymous:
+      stage.peers.mayBeSeveral(client)
+      return .anonymous
     case .unauthenticated: throw AuthenticationRefusal.unauthenticated("it has expired")
     case .forbidden: throw AuthenticationRefusal.forbidden("not today")
     case .unknown: throw CannotSay()

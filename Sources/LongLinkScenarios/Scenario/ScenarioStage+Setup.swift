@@ -68,9 +68,12 @@ extension ScenarioStage {
       server.routeStream(type, shape, on: placement, handler)
     }
     server.onPush(Kind.push) { push, peer in
-      if run.isAlive { self.took(push, from: "peer \(peer.id) of \(plan.name)") }
+      if run.isAlive { self.took(push, from: "peer \(peer.connectionID) of \(plan.name)") }
     }
-    server.onConnect { peer in
+    let name = "\(plan.name) of run \(run.number)"
+    peers.watch(server, named: name, isAlive: { run.isAlive })
+    server.onConnectionOpened { peer in
+      if run.isAlive { self.peers.opened(peer, of: name) }
       if self.state.withLock({ $0.isFlapping.contains(index) }) { peer.close() }
     }
     run.atEnd { [self] in
@@ -137,6 +140,13 @@ extension ScenarioStage {
         made.onStreamRequest(type, shape, on: placement, handler)
       }
       made.onPush(Kind.push) { push in self.took(push, from: nil) }
+      made.onPush(Kind.broadcast) { push in
+        guard let body = ScenarioBody(push.body) else {
+          self.pushes.arrivedDamaged("a broadcast of \(push.body.count) bytes is damaged")
+          return
+        }
+        self.peers.received(body.key, at: index)
+      }
       state.withLock { $0.clients.append(made) }
     }
   }

@@ -123,9 +123,14 @@ extension ScenarioStage {
   private func send(_ push: ScenarioPlan.PushPlan, _ number: UInt64) {
     simulation.spawn { [self] in
       if push.isFromServer {
-        guard let (peer, _) = await peer(number) else { return }
+        guard let (peer, run) = await peer(number) else { return }
+        let broadcast = ScenarioBody(key: number).bytes(count: 0)
+        let index = Int(number % UInt64(plan.servers.count))
+        _ = try? await server(index)?.broadcast(Kind.broadcast, broadcast)
+        // The order holds on each connection.
+        guard run.isAlive, peer.isCurrent else { return }
         let server = UInt32(number % UInt64(plan.servers.count))
-        let body = ScenarioBody(key: number, answerSize: UInt32(peer.id), delay: server)
+        let body = ScenarioBody(key: number, answerSize: UInt32(peer.connectionID), delay: server)
         let bytes = body.bytes(count: push.size)
         pushes.sent(number, size: bytes.count)
         // A push that throws was not sent, and is not expected to arrive.

@@ -19,6 +19,7 @@ final class ScenarioStage: Sendable {
     static let hanging: MessageType = 4
     static let missing: MessageType = 99
     static let push: MessageType = 100
+    static let broadcast: MessageType = 101
     /// The type that contains a request's key, if its body is empty.
     static func empty(_ key: UInt64) -> MessageType {
       MessageType(integerLiteral: 0x10_0000 + UInt32(key))
@@ -49,6 +50,7 @@ final class ScenarioStage: Sendable {
   let simulation: Simulation
   let oracle: Oracle
   let pushes = PushLedger()
+  let peers = ClientLedger()
   let state = Mutex(State())
   let processes = Mutex<[SimulatedProcess]>([])
   /// What secures its connections; nil in a plain world.
@@ -218,7 +220,7 @@ extension ScenarioStage {
     try await simulation.sleep(for: .seconds(5))
     let running = state.withLock { $0.running }
     if running > 0 { oracle.found(.nothingLeft, "\(running) handlers have not ended") }
-    for (promise, detail) in pushes.broken { oracle.found(promise, detail) }
+    for (promise, detail) in pushes.broken + peers.broken { oracle.found(promise, detail) }
   }
 
   /// The outcome of a request.

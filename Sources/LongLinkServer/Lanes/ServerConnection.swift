@@ -12,7 +12,9 @@ final class ServerConnection {
   let link: Link
   let responder: Responder
   let peer: Peer
-  private let lane: ServerLane
+  /// The client, once the connection is open; nil if it has no other connections.
+  var client: ServerClient?
+  let lane: ServerLane
   private(set) var requestsIfAny: Requests?
   private(set) var pushesIfAny: PushQueue?
   /// Whether the handshake was completed.
@@ -182,9 +184,12 @@ extension ServerConnection: LinkOwner {
     case .established:
       // The frame that opened the connection may also have broken a rule.
       guard link.isOpen else { return }
-      if !link.connection.settings.identifies { peer.identified(as: nil, security: link.security) }
+      let isNew = !link.isShort && joinClient()
+      if link.isShort, !link.connection.settings.identifies {
+        peer.identified(as: nil, security: link.security)
+      }
       requestsIfAny?.opened(link)
-      lane.opened(self)
+      lane.opened(self, isNew: isNew)
     case .peerLeaving(let goaway):
       link.log(
         .info, "The client is going away",
@@ -198,6 +203,7 @@ extension ServerConnection: LinkOwner {
       finishIfDrained()
     case .abandon(let reason):
       peer.ended(reason)
+      client?.leave(peer)
       lane.abandoned(self, reason)
       responder.abandon(link, reason)
       requestsIfAny?.lost(link, reason, resends: false)
@@ -311,7 +317,11 @@ extension ServerConnection: PeerOwner {
     return (pushes, link)
   }
 
-  func closeConnection(_ id: UInt64) {
-    link.shutDown()
+  func perform(_ command: PeerCommand, on id: UInt64) {
+    switch command {
+    case .close: link.shutDown()
+    case .probe: link.probe()
+    case .leave: lane.leave(self)
+    }
   }
 }

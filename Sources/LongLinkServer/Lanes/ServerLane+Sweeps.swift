@@ -5,10 +5,14 @@ import LongLinkDriver
 import LongLinkTransport
 
 extension ServerLane: TurnHandler {
-  /// Sends a broadcast to every connection that is there when it begins, after the broadcasts that
-  /// came before.
-  func broadcast(_ broadcast: Broadcast, _ waiter: Waiter<BroadcastReport>) {
-    sweeps.broadcasts.append(Sweep(work: .broadcast(broadcast, waiter)))
+  /// Sends a broadcast to the clients of some connections, of all that are there when it begins by
+  /// default, after the broadcasts that came before.
+  func broadcast(
+    _ broadcast: Broadcast, number: UInt64, to ids: [UInt64]? = nil,
+    _ gate: Gate<BroadcastReport>
+  ) {
+    sweeps.broadcasts.append(
+      Sweep(work: .broadcast(broadcast, number: number, gate), rest: ids?[...]))
     if !sweeps.isRunning { sweepOn() }
   }
 
@@ -28,6 +32,7 @@ extension ServerLane: TurnHandler {
     guard var sweep = sweeps[keyPath: line].popFirst() else { return }
     // A hook that is called when a connection ends may add others.
     sweeps.isRunning = true
+    if case .broadcast(_, let number, _) = sweep.work { broadcastsBegun = number }
     let rest = sweep.rest ?? connections.keys.sorted()[...]
     for id in rest.prefix(Sweep.slice) {
       if let connection = connections[id] { sweep.visit(connection) }

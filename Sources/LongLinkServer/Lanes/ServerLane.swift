@@ -37,6 +37,10 @@ final class ServerLane {
   private var draining: (until: LinkInstant, notice: DrainNotice)?
   private var onDrained: (@Sendable () -> Void)?
   var sweeps = Sweeps()
+  /// The number of the last broadcast that has begun here.
+  var broadcastsBegun: UInt64 = 0
+  /// The clients that may come back, by their numbers.
+  var absences: [UInt64: Absence] = [:]
 
   init(
     loop: EventLoop, _ configuration: ServerConfiguration, _ settings: ConnectionSettings,
@@ -224,7 +228,7 @@ final class ServerLane {
     drain(ended, until: loop.now + bound, notice) { waiter(ended.count) }
   }
 
-  func opened(_ connection: ServerConnection) {
+  func opened(_ connection: ServerConnection, isNew: Bool) {
     let link = connection.link
     connection.isUnopened = false
     shared.connectionOpened(connection.admission)
@@ -236,7 +240,8 @@ final class ServerLane {
     guard !link.isShort else { return }
     link.log(.debug, "Connection opened", ["name": "\(PeerText(link.connection.agreement.name))"])
     connection.wasOpened = true
-    hooks.connect?(connection.peer)
+    if isNew { hooks.connect?(connection.peer) }
+    hooks.connectionOpened?(connection.peer)
   }
 
   func received(_ push: Push, from peer: Peer) {
@@ -258,11 +263,12 @@ final class ServerLane {
     connection.link.count(in: totals)
     requestTotals += connection.requestCounters
     shared.connectionEnded(connection.admission)
-    if connection.wasOpened { hooks.disconnect?(connection.peer) }
+    if connection.wasOpened { left(connection) }
     finishDraining()
   }
 
-  var peers: [Peer] { ids { !$0.link.isShort }.compactMap { connections[$0]?.peer } }
+  /// The peers of all connections that have opened.
+  var peers: [Peer] { ids(where: \.wasOpened).compactMap { connections[$0]?.peer } }
 
   /// Adds the counters of this loop's connections, past and present.
   func count(in counters: inout ServerCounters) {
@@ -290,6 +296,7 @@ final class ServerLane {
   ) {
     draining = (loop.now + bound, notice)
     onDrained = completion
+    endAbsences()
     abandonGreetings()
     drain(connections.keys.sorted(), until: loop.now + bound, notice) {}
     finishDraining()
@@ -309,7 +316,7 @@ final class ServerLane {
     _ completion: @escaping @Sendable () -> Void
   ) {
     // The loop may be shared with another server, which may use the same number.
-    guard let connection = connections[peer.id], connection.peer === peer else {
+    guard let connection = connections[peer.connectionID], connection.peer === peer else {
       completion()
       return
     }

@@ -28,6 +28,7 @@ final class ServerShared: Sendable {
   }
 
   let state: Mutex<State>
+  let clients: ServerClients
   let maxConnections: Int
   let maxConnectionsPerAddress: Int
   let limits: AddressLimits
@@ -41,6 +42,7 @@ final class ServerShared: Sendable {
     maxConnectionsPerAddress = configuration.addresses.maxConnections
     limits = AddressLimits(configuration)
     log = PeerLog(configuration.logger)
+    clients = ServerClients(mostHandedOver: configuration.limits.waterMarks.high)
     memory = MemoryBudget(limit: configuration.limits.memoryLimit)
     let rates = configuration.addressRates
     let places = HandshakePlaces<LoopBound<ServerLane>>(limit: configuration.limits.maxHandshakes)
@@ -61,6 +63,7 @@ final class ServerShared: Sendable {
 
   func fill(_ counters: inout ServerCounters) {
     counters.bytesHeld = memory.held
+    (counters.clients, counters.pushesLost) = clients.counts
     state.withLock { state in
       counters.openConnections = state.connections
       counters.handshakes = state.handshakes.count

@@ -7,7 +7,8 @@ import LongLinkDriver
 /// the others in between.
 struct Sweep {
   enum Work {
-    case broadcast(Broadcast, Waiter<BroadcastReport>)
+    /// A push for the clients of the connections, for each only once.
+    case broadcast(Broadcast, number: UInt64, Gate<BroadcastReport>)
     case drain(DrainNotice, until: LinkInstant, then: () -> Void)
   }
 
@@ -21,8 +22,10 @@ struct Sweep {
 
   mutating func visit(_ connection: ServerConnection) {
     switch work {
-    case .broadcast(let broadcast, _):
-      if !connection.link.isShort { report.count(broadcast.send(on: connection.link)) }
+    case .broadcast(let broadcast, let number, _):
+      guard !connection.link.isShort else { return }
+      if let client = connection.client, !client.claims(number, for: connection.peer) { return }
+      report.count(broadcast.send(on: connection.link))
     case .drain(let notice, let end, _):
       connection.drain(within: max(0, end - connection.peer.loop.now), notice) {}
     }
@@ -30,7 +33,7 @@ struct Sweep {
 
   func ends() {
     switch work {
-    case .broadcast(_, let waiter): waiter(report)
+    case .broadcast(_, _, let gate): gate.open(report)
     case .drain(_, _, let completion): completion()
     }
   }

@@ -19,8 +19,12 @@ extension LongLinkServer {
     setOnce(.onAccept, at: SourcePlace(fileID, line)) { $0.accept = handler }
   }
 
-  /// Sets the function that is called on the loop of a new connection. Call it before `start`, and
-  /// only once; it traps otherwise.
+  /// Sets the function that is called when a client has connected, on the loop of its connection.
+  /// Call it before `start`, and only once; it traps otherwise.
+  ///
+  /// A client that opens another connection, to renew its credential or after a change of network,
+  /// is not a new one: see `ClientIdentity`. A client without an identity is a new one with each
+  /// connection.
   public func onConnect(
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Peer) -> Void
@@ -28,13 +32,36 @@ extension LongLinkServer {
     setOnce(.onConnect, at: SourcePlace(fileID, line)) { $0.connect = handler }
   }
 
-  /// Sets the function that is called on the loop of a connection that `onConnect` got, when it has
-  /// ended. Call it before `start`, and only once; it traps otherwise.
+  /// Sets the function that is called when a client that `onConnect` got has left, on the loop of
+  /// its last connection. Call it before `start`, and only once; it traps otherwise.
+  ///
+  /// A client has left when its last connection has ended, and it has opened no other one for
+  /// `identity.linger`.
   public func onDisconnect(
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Peer) -> Void
   ) {
     setOnce(.onDisconnect, at: SourcePlace(fileID, line)) { $0.disconnect = handler }
+  }
+
+  /// Sets the function that is called on the loop of each new connection, for those who count them.
+  /// Call it before `start`, and only once; it traps otherwise. On the first connection of a client
+  /// it follows `onConnect`.
+  public func onConnectionOpened(
+    fileID: StaticString = #fileID, line: UInt = #line,
+    _ handler: @escaping @Sendable (Peer) -> Void
+  ) {
+    setOnce(.onConnectionOpened, at: SourcePlace(fileID, line)) { $0.connectionOpened = handler }
+  }
+
+  /// Sets the function that is called on the loop of a connection that `onConnectionOpened` got,
+  /// when it has ended. Call it before `start`, and only once; it traps otherwise. For the last
+  /// connection of a client it comes before `onDisconnect`.
+  public func onConnectionEnded(
+    fileID: StaticString = #fileID, line: UInt = #line,
+    _ handler: @escaping @Sendable (Peer) -> Void
+  ) {
+    setOnce(.onConnectionEnded, at: SourcePlace(fileID, line)) { $0.connectionEnded = handler }
   }
 
   /// Sets the function that is called with each push of a type. Call it before `start`; it traps

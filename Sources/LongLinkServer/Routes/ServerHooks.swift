@@ -10,6 +10,8 @@ struct ServerHooks: Sendable {
   var accept: (@Sendable (SocketAddress?) -> Bool)?
   var connect: (@Sendable (Peer) -> Void)?
   var disconnect: (@Sendable (Peer) -> Void)?
+  var connectionOpened: (@Sendable (Peer) -> Void)?
+  var connectionEnded: (@Sendable (Peer) -> Void)?
   var pushes: [MessageType: @Sendable (Push, Peer) -> Void] = [:]
   var services: [any ServerService] = []
   /// The access rules of routes and of pushes that have one of their own.
@@ -77,6 +79,8 @@ extension ServerHooks {
     case onAccept
     case onConnect
     case onDisconnect
+    case onConnectionOpened
+    case onConnectionEnded
     case require
 
     /// The setting as the object of a sentence.
@@ -87,6 +91,8 @@ extension ServerHooks {
       case .onAccept: "onAccept"
       case .onConnect: "onConnect"
       case .onDisconnect: "onDisconnect"
+      case .onConnectionOpened: "onConnectionOpened"
+      case .onConnectionEnded: "onConnectionEnded"
       case .require: "the access rule of all routes"
       }
     }

@@ -5,21 +5,56 @@ public import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 
 extension LongLinkServer {
-  /// Returns the peers of all open connections.
+  /// Returns all clients that have an open connection, each once, with its current connection.
   public func peers() async -> [Peer] {
-    var peers: [Peer] = []
-    for (loop, lane) in lanesNow {
-      peers += await loop.run { lane.value.peers }
-    }
-    return peers
+    var opened: [Peer] = []
+    for (loop, lane) in lanesNow { opened += await loop.run { lane.value.peers } }
+    // Meanwhile clients may have moved between the loops.
+    var seen: Set<Peer> = []
+    return opened.filter { seen.insert($0).inserted }
+      .compactMap { peer in peer.client.map { $0.current } ?? peer }
   }
 
-  /// Sends a one-way message to every connection, without waiting for any. It is encoded once.
+  /// Returns the clients of the principal with this name that have an open connection, each once,
+  /// with its current connection, in the order in which they came.
+  public func peers(of principal: String) -> [Peer] { shared.clients.peers(of: principal) }
+
+  /// Sends a one-way message to each client of a principal, without waiting for any. It is encoded
+  /// once. The report counts clients; it throws as `broadcast` does, behind whose earlier calls it
+  /// goes.
+  @discardableResult
+  public func push(
+    to principal: String, _ type: MessageType, _ body: some BodyEncodable & Sendable,
+    closingSlow closesSlow: Bool = false
+  ) async throws(LongLinkError) -> BroadcastReport {
+    let broadcast = try Broadcast(type, body, closingSlow: closesSlow, in: settings.dialect)
+    let lanes = lanesNow
+    var gates: [Gate<BroadcastReport>] = []
+    shared.clients.broadcast(to: principal) { number, peers in
+      for (loop, lane) in lanes {
+        let ids = peers.compactMap { $0.loop === loop ? $0.connectionID : nil }
+        guard !ids.isEmpty else { continue }
+        let gate = Gate<BroadcastReport>()
+        loop.executeInOrder { lane.value.broadcast(broadcast, number: number, to: ids, gate) }
+        gates.append(gate)
+      }
+    }
+    return await sum(of: gates)
+  }
+
+  private func sum(of gates: [Gate<BroadcastReport>]) async -> BroadcastReport {
+    var report = BroadcastReport()
+    for gate in gates { report += await gate.value }
+    return report
+  }
+
+  /// Sends a one-way message to every client, without waiting for any. It is encoded once.
   ///
-  /// A loop sends it to 256 connections in a turn, and then serves others before it goes on. The
-  /// call returns when each connection has had its turn. Broadcasts go one after another: each
-  /// connection gets them in one order, and does not get those that had their turn on its loop
-  /// before it was accepted.
+  /// A client gets it once, over its current connection. A loop sends it to 256 connections in a
+  /// turn, and then serves others before it goes on. The call returns when each connection has had
+  /// its turn. Broadcasts go one after another: each connection gets them in one order, and a
+  /// client does not get those that had their turn on its loop before its first connection was
+  /// accepted.
   ///
   /// A connection above its high-water mark is skipped, or, with `closingSlow`, closed with
   /// `unreadOutput`. A connection that does not accept a body of this size is skipped. The report
@@ -30,11 +65,14 @@ extension LongLinkServer {
     closingSlow closesSlow: Bool = false
   ) async throws(LongLinkError) -> BroadcastReport {
     let broadcast = try Broadcast(type, body, closingSlow: closesSlow, in: settings.dialect)
-    var report = BroadcastReport()
-    for (loop, lane) in lanesNow {
-      report += await onLoop(loop) { lane.value.broadcast(broadcast, $0) }
+    let lanes = lanesNow
+    let gates = lanes.map { _ in Gate<BroadcastReport>() }
+    shared.clients.broadcast { number in
+      for ((loop, lane), gate) in zip(lanes, gates) {
+        loop.executeInOrder { lane.value.broadcast(broadcast, number: number, gate) }
+      }
     }
-    return report
+    return await sum(of: gates)
   }
 
   /// Returns a snapshot of the server's counters.
@@ -52,12 +90,12 @@ extension LongLinkServer {
     return counters
   }
 
-  /// Drains one connection: sends the client a goaway, lets its running requests finish within
-  /// `bound`, and returns when the connection has ended.
+  /// Drains the connections of one client: sends it a goaway, lets its running requests finish
+  /// within `bound`, and returns when the connections have ended.
   ///
-  /// It returns at once if the connection has ended already, or belongs to another server. A client
-  /// of this framework opens its next connection before it closes this one: drain connections to
-  /// move clients to `alternatives`, or to balance the load. The other parameters are those of
+  /// It returns at once if they have ended already, or belong to another server. A client
+  /// of this framework opens its next connection before it closes these: drain clients to
+  /// move them to `alternatives`, or to balance the load. The other parameters are those of
   /// `shutDown`.
   public func drain(
     _ peer: Peer, within bound: Duration = .seconds(10), spread: Duration? = nil,
@@ -66,12 +104,15 @@ extension LongLinkServer {
     let notice = DrainNotice(
       reason: "the server drains this connection", configuration, spread: spread,
       retryAfter: retryAfter, alternatives: alternatives)
-    guard let (loop, lane) = lanesNow.first(where: { $0.0 === peer.loop }) else { return }
-    await suspend { (waiter: Waiter<Void>) in
-      loop.execute {
-        lane.value.drain(peer, within: bound.clampedNanoseconds, notice) { waiter(()) }
+    let gates = (peer.client?.open ?? [peer]).compactMap { peer -> Gate<Void>? in
+      guard let lane = lanesNow.first(where: { $0.0 === peer.loop })?.1 else { return nil }
+      let gate = Gate<Void>()
+      peer.loop.execute {
+        lane.value.drain(peer, within: bound.clampedNanoseconds, notice) { gate.open(()) }
       }
+      return gate
     }
+    for gate in gates { await gate.value }
   }
 
   /// Ends all connections of the principal with this name, and returns how many there were.

@@ -28,6 +28,13 @@ extension ServerConfiguration {
     /// At the expiry the client gets a goaway with 401, and after this time its connection is
     /// closed.
     public var credentialGrace: Duration = .seconds(10)
+    /// How long a client may be without a connection before `onDisconnect` is called; not negative.
+    /// Default 0 s.
+    ///
+    /// With some seconds, a change of network is no news: a client that comes back meanwhile, with
+    /// the same `ClientIdentity`, is the same one. At most `limits.maxConnections` clients are
+    /// waited for.
+    public var linger: Duration = .zero
   }
 
   /// The most that a server accepts, from each connection and together.

@@ -83,6 +83,7 @@ public struct ServerConfiguration: Sendable {
     try positive(identity.timeout, "identity.timeout")
     try atLeast(1, identity.maxAuthentications, "identity.maxAuthentications")
     try notNegative(identity.credentialGrace, "identity.credentialGrace")
+    try notNegative(identity.linger, "identity.linger")
     try notNegative(drain.spread, "drain.spread")
     try notNegative(drain.retryAfter, "drain.retryAfter")
     if drain.alternatives.count > Wire.alternativesLimit {

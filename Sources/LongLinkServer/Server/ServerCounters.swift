@@ -7,6 +7,8 @@ public import LongLinkCore
 public struct ServerCounters: Hashable, Sendable {
   /// Connections that were accepted and have not ended, among them `handshakes`.
   public internal(set) var openConnections = 0
+  /// Clients that have an open connection, or whose last one ended less than `identity.linger` ago.
+  public internal(set) var clients = 0
   /// Connections whose first frame has not come yet, or whose encryption is not set up, or whose
   /// client is not authenticated.
   public internal(set) var handshakes = 0
@@ -35,6 +37,9 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var bytesUnwritten = 0
   /// Bytes that the server holds for all connections, as `limits.memoryLimit` counts them.
   public internal(set) var bytesHeld = 0
+  /// Pushes of `Peer.pushNow` that were handed to the loop of the client's current connection, and
+  /// could not be sent there.
+  public internal(set) var pushesLost: UInt64 = 0
   /// Pushes of clients that no handler was set for.
   public internal(set) var pushesUnhandled: UInt64 = 0
   /// Pushes of clients that were dropped because an access rule did not allow them.

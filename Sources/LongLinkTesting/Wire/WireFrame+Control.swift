@@ -5,7 +5,7 @@ public import LongLinkCore
 
 // Frames about the link itself. Times are sent in whole milliseconds; nil and 0 mean the default.
 extension WireFrame {
-  /// Makes a client's hello.
+  /// Makes a client's hello. A `clientID` of another length than 16 bytes is left out.
   public static func hello(
     version: UInt32 = 1,
     features: WireFeatures = [.metadata, .fragments],
@@ -15,7 +15,8 @@ extension WireFrame {
     heartbeatTimeout: Duration? = nil,
     credential: [UInt8] = [],
     name: String = "",
-    streamCredit: UInt32 = 0
+    streamCredit: UInt32 = 0,
+    clientID: [UInt8] = []
   ) -> WireFrame {
     let hello = Hello(
       version: version,
@@ -26,7 +27,8 @@ extension WireFrame {
       heartbeatTimeout: heartbeatTimeout?.wireMilliseconds ?? 0,
       credential: credential,
       name: name,
-      streamCredit: streamCredit
+      streamCredit: streamCredit,
+      clientID: ClientID(clientID)
     )
     return WireFrame(.hello, serial: Wire.handshakeSerial, body: hello.wireBytes)
   }
@@ -92,7 +94,8 @@ extension WireFrame {
       credential: hello.credential,
       name: hello.name,
       streamCredit: hello.streamCredit,
-      credentialExpires: .zero
+      credentialExpires: .zero,
+      clientID: hello.clientID?.bytes ?? []
     )
   }
 
@@ -111,7 +114,8 @@ extension WireFrame {
       credential: [],
       name: welcome.name,
       streamCredit: welcome.streamCredit,
-      credentialExpires: .milliseconds(welcome.credentialExpires)
+      credentialExpires: .milliseconds(welcome.credentialExpires),
+      clientID: []
     )
   }
 
@@ -153,6 +157,8 @@ public struct GreetingFields: Hashable, Sendable {
   public let streamCredit: UInt32
   /// How long the server accepts the client's credential; zero in a hello.
   public let credentialExpires: Duration
+  /// What names the client on all its connections: 16 bytes, or none.
+  public let clientID: [UInt8]
 }
 
 /// The fields of a goaway. Absent fields are 0 or empty.

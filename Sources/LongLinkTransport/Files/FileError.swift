@@ -21,6 +21,10 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
   package var isNoSpace: Bool { errno == ENOSPC || errno == EDQUOT || errno == EFBIG }
   /// Whether there is nothing of this name.
   package var isMissing: Bool { errno == ENOENT }
+  /// Whether others than its owner may use a file that has to be private.
+  package var isUnprotected: Bool { operation == FileError.protect }
+  /// The operation of an error for a file that others may use.
+  static let protect = "protect"
   /// Whether there is a directory in place of a file.
   package var isDirectory: Bool { errno == EISDIR }
   /// Whether there is a FIFO, a socket or a device in place of a file.

@@ -97,6 +97,15 @@ package final class OpenFile: Sendable {
     }
   }
 
+  /// Whether the file is this user's, and nobody else may read or write it.
+  package var isPrivate: Bool {
+    get throws(FileError) {
+      var status = stat()
+      try FileCall.retrying("fstat", path) { unsafe fstat(descriptor, &status) }
+      return status.st_mode & 0o077 == 0 && status.st_uid == geteuid()
+    }
+  }
+
   // MARK: Reading
 
   /// Reads at most `count` bytes at an offset; fewer only at the file's end.

@@ -38,6 +38,36 @@ package struct SmallFile: Sendable {
     FileCall.syncFolder(of: path)
   }
 
+  /// Reads the file, or makes it with these bytes if there is none, in one step: of those who do it
+  /// at once, all get the same bytes. Throws for a file that others may read or write.
+  package func readOrCreate(_ bytes: [UInt8], limit: Int) throws(FileError) -> [UInt8] {
+    if let found = try readPrivate(limit: limit) { return found }
+    var random = SystemRandomNumberGenerator()
+    let draft = draft("\(random.next() as UInt64)")
+    defer { _ = unsafe unlink(draft) }
+    try SmallFile.create(draft, bytes)
+    do throws(FileError) {
+      // Unlike rename(2), this replaces no file.
+      try FileCall.retrying("create", path) { unsafe link(draft, path) }
+    } catch {
+      guard error.errno == EEXIST, let found = try readPrivate(limit: limit) else { throw error }
+      return found
+    }
+    FileCall.syncFolder(of: path)
+    return bytes
+  }
+
+  private func readPrivate(limit: Int) throws(FileError) -> [UInt8]? {
+    do throws(FileError) {
+      let file = try OpenFile.read(path)
+      guard try file.isPrivate else { throw FileError(FileError.protect, path, errno: EACCES) }
+      return try file.read(limit, at: 0)
+    } catch {
+      if error.isMissing { return nil }
+      throw error
+    }
+  }
+
   private func draft(_ suffix: String) -> String {
     let start = path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex
     var name = path[start...]

@@ -9,6 +9,14 @@ extension EventLoop {
     enqueue(.closure(work))
   }
 
+  /// Runs a closure on the loop, after all others that were submitted so before, by whatever
+  /// thread.
+  ///
+  /// `execute` on the loop itself overtakes what other threads have submitted.
+  package func executeInOrder(_ work: @escaping @Sendable () -> Void) {
+    handOver(.closure(work))
+  }
+
   /// Runs a job of an actor that lives on the loop.
   public func enqueue(_ job: consuming ExecutorJob) {
     enqueue(.actorJob(UnownedJob(job)))

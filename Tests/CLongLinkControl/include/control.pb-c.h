@@ -38,8 +38,7 @@ struct  Longlink__Control__Hello
    */
   uint32_t version;
   /*
-   * What the client can do, a bit each: 0 metadata, 1 fragments, 2 streams, 3 acknowledged pushes,
-   * 4 resumption.
+   * What the client can do, a bit each: 0 metadata, 1 fragments, 2 streams, 3 acknowledged pushes.
    */
   uint64_t features;
   /*
@@ -67,22 +66,19 @@ struct  Longlink__Control__Hello
    */
   char *name;
   /*
-   * The session to take up again; empty for a new one.
-   */
-  ProtobufCBinaryData session;
-  /*
-   * The last acknowledged push that arrived in that session.
-   */
-  uint64_t last_push;
-  /*
    * The credit in bytes with which the server begins to send the items of each of its requests; 0
    * for the default.
    */
   uint32_t stream_credit;
+  /*
+   * 16 bytes that are the same on all connections of the client, a secret; empty for a client of this
+   * connection alone.
+   */
+  ProtobufCBinaryData client_id;
 };
 #define LONGLINK__CONTROL__HELLO__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__control__hello__descriptor) \
-    , 0, 0, 0, 0, 0, 0, {0,NULL}, (char *)protobuf_c_empty_string, {0,NULL}, 0, 0 }
+    , 0, 0, 0, 0, 0, 0, {0,NULL}, (char *)protobuf_c_empty_string, 0, {0,NULL} }
 
 
 /*
@@ -116,14 +112,6 @@ struct  Longlink__Control__Welcome
    */
   uint32_t heartbeat_timeout;
   /*
-   * The session, to be named in a later hello.
-   */
-  ProtobufCBinaryData session;
-  /*
-   * Whether the session that the hello named goes on.
-   */
-  protobuf_c_boolean resumed;
-  /*
    * What the server calls itself, for logs.
    */
   char *name;
@@ -139,7 +127,7 @@ struct  Longlink__Control__Welcome
 };
 #define LONGLINK__CONTROL__WELCOME__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__control__welcome__descriptor) \
-    , 0, 0, 0, 0, 0, 0, {0,NULL}, 0, (char *)protobuf_c_empty_string, 0, 0 }
+    , 0, 0, 0, 0, 0, 0, (char *)protobuf_c_empty_string, 0, 0 }
 
 
 /*

@@ -16,8 +16,8 @@ extension Hello {
       ("version", "\(version)"), ("features", "\(features)"), ("max_body", "\(maxBody)"),
       ("max_in_flight", "\(maxInFlight)"), ("heartbeat_interval", "\(heartbeatInterval)"),
       ("heartbeat_timeout", "\(heartbeatTimeout)"), ("credential", hex(credential)),
-      ("name", name), ("session", hex(session)), ("last_push", "\(lastPush)"),
-      ("stream_credit", "\(streamCredit)"),
+      ("name", name), ("stream_credit", "\(streamCredit)"),
+      ("client_id", hex(clientID?.bytes ?? [])),
     ])
   }
 }
@@ -27,8 +27,8 @@ extension Welcome {
     LongLinkCoreTests.fields([
       ("version", "\(version)"), ("features", "\(features)"), ("max_body", "\(maxBody)"),
       ("max_in_flight", "\(maxInFlight)"), ("heartbeat_interval", "\(heartbeatInterval)"),
-      ("heartbeat_timeout", "\(heartbeatTimeout)"), ("session", hex(session)),
-      ("resumed", resumed ? "1" : "0"), ("name", name), ("stream_credit", "\(streamCredit)"),
+      ("heartbeat_timeout", "\(heartbeatTimeout)"), ("name", name),
+      ("stream_credit", "\(streamCredit)"),
       ("credential_expires", "\(credentialExpires)"),
     ])
   }

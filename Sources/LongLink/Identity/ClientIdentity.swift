@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+public import LongLinkDriver
+@_spi(Loop) import LongLinkTransport
+
+/// What makes a server recognise a client on each of its connections.
+///
+/// A client sometimes has two connections: it opens the next one before it leaves the last, and
+/// after a change of network the old one may be dead without a sign. With the same identity on
+/// both, it is one client to the server: it gets each push once, and is not reported as gone in
+/// between.
+///
+/// An identity is 16 bytes, and a secret, like a credential: whoever knows it, and has the same
+/// principal (or none, on a server without `authenticate`), receives what the server sends to this
+/// client. So it appears in no log and no description. It is sent on each connection to a server,
+/// over TLS if the client uses TLS. Dialects have no place for it.
+///
+/// Two clients must not share an identity: each would end the other's connections.
+public struct ClientIdentity: Sendable, CustomStringConvertible {
+  /// Nil until a client has drawn it.
+  private let id: ClientID?
+
+  /// Makes the default: each client that is made with it draws 16 random bytes of its own.
+  public init() {
+    id = nil
+  }
+
+  /// Makes an identity from 16 bytes of your own, for example from a key chain. They must be
+  /// random. Throws `invalidConfiguration` for any other number.
+  public init(bytes: [UInt8]) throws(LongLinkError) {
+    guard let id = ClientID(bytes) else {
+      throw .configuration(
+        "identity.client", "it has \(bytes.count) bytes instead of \(ClientID.size)")
+    }
+    self.id = id
+  }
+
+  /// Reads an identity from a file, or makes one and writes it there, so that the client stays the
+  /// same one when its process starts again.
+  ///
+  /// The file is made for its owner alone (mode 0600), and never overwritten. Its folder has to
+  /// exist. Two clients that run at the same time need two files. The call blocks for as long as
+  /// the file system takes.
+  ///
+  /// Throws `invalidConfiguration` if the file cannot be read or made, others can read it, or it is
+  /// no identity.
+  public static func file(_ path: String) throws(LongLinkError) -> ClientIdentity {
+    var random = SystemRandomNumberGenerator()
+    let new = ClientID(random.next(), random.next())
+    let bytes: [UInt8]
+    do throws(FileError) {
+      bytes = try SmallFile(path).readOrCreate(new.bytes, limit: ClientID.size + 1)
+    } catch  where error.isUnprotected {
+      throw .configuration(
+        "identity.client", "\(path): it belongs to another user, or others may read or write it")
+    } catch {
+      throw .configuration("identity.client", "\(error)")
+    }
+    guard let id = ClientID(bytes) else {
+      throw .configuration("identity.client", "\(path): it has not \(ClientID.size) bytes")
+    }
+    return ClientIdentity(id)
+  }
+
+  private init(_ id: ClientID) { self.id = id }
+
+  /// Returns the bytes to send: those of the identity, or new ones. Call it on the loop.
+  func settled(on loop: EventLoop) -> ClientID {
+    id ?? ClientID(loop.driver.nextRandom(), loop.driver.nextRandom())
+  }
+
+  /// A text without the bytes.
+  public var description: String { id == nil ? "a client's own identity" : "a given identity" }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+import LongLinkDriver
+import Synchronization
+
+/// A client of the server: the connections whose principal and `client_id` are the same.
+///
+/// Its connections may lie on different loops. It can be used on any thread.
+final class ServerClient: PeerClient {
+  /// The most open connections of one client; a further one lets the oldest end.
+  static let mostConnections = 4
+
+  /// What all clients of a server share.
+  final class Shared: Sendable {
+    /// The most bytes of pushes that one client has under way between loops.
+    let mostHandedOver: Int
+    let pushesLost = Atomic<UInt64>(0)
+
+    init(mostHandedOver: Int) {
+      self.mostHandedOver = mostHandedOver
+    }
+  }
+
+  /// An open connection.
+  struct Member {
+    let peer: Peer
+    /// The number of the last broadcast that had begun when the connection opened.
+    let since: UInt64
+    /// The number of the last broadcast that was sent to the client on this connection, or on a
+    /// newer one that has left.
+    var sent: UInt64 = 0
+  }
+
+  /// What becomes of the older connections when another one opens.
+  struct Older {
+    /// Those that have to end, since they are too many.
+    var leaving: [Peer] = []
+    var staying: [Peer] = []
+  }
+
+  private struct State {
+    /// The connection that was opened last. The others are apart, since most clients have one.
+    var current: Member?
+    /// The other open connections, the oldest one first. Those that were told to leave are not
+    /// among them.
+    var older: [Member] = []
+    /// The connections that have ended for the client, though not for the server.
+    var ending = 0
+    /// The number of the last broadcast that was sent on connections that have left.
+    var sent: UInt64 = 0
+    /// How often it had no connection any more.
+    var absences: UInt64 = 0
+    /// Bytes of pushes that are on the way to the loop of a connection.
+    var handedOver = 0
+    /// Why the last of these could not be sent.
+    var failure: LongLinkError?
+  }
+
+  /// The number of its first connection.
+  let id: UInt64
+  let clientID: ClientID?
+  let principal: String?
+  private let shared: Shared
+  private let state = Mutex(State())
+
+  init(id: UInt64, _ clientID: ClientID?, principal: String?, _ shared: Shared) {
+    self.id = id
+    self.clientID = clientID
+    self.principal = principal
+    self.shared = shared
+  }
+
+  var current: Peer? { state.withLock { $0.current?.peer } }
+  var open: [Peer] {
+    state.withLock { state in (state.older + [state.current].compactMap(\.self)).map(\.peer) }
+  }
+
+  /// Makes an open connection the current one. `broadcast` is the number of the last broadcast that
+  /// has begun, and `last` that of the last one on the connection's loop.
+  func join(_ peer: Peer, since broadcast: UInt64, onLoop last: UInt64) -> Older {
+    state.withLock { state in
+      guard let previous = state.current else {
+        // What has not begun on this loop yet comes here, as to any new client.
+        state.current = Member(peer: peer, since: last, sent: state.sent)
+        return Older()
+      }
+      // What has begun comes on the older connections.
+      state.current = Member(peer: peer, since: broadcast)
+      state.older.append(previous)
+      var result = Older()
+      if state.older.count >= ServerClient.mostConnections {
+        result.leaving = [state.older.removeFirst().peer]
+        state.ending += 1
+      }
+      result.staying = state.older.map(\.peer)
+      return result
+    }
+  }
+
+  /// Takes a connection away that carries nothing any more; `ended` follows. Nothing happens if it
+  /// was told to leave before.
+  func leave(_ peer: Peer) {
+    state.withLock { state in
+      if let current = state.current, current.peer === peer {
+        state.current = state.older.popLast()
+        state.current?.sent.raise(to: current.sent)
+        state.sent = current.sent
+      } else if let index = state.older.firstIndex(where: { $0.peer === peer }) {
+        let left = state.older.remove(at: index)
+        if index > 0 { state.older[index - 1].sent.raise(to: left.sent) }
+      } else {
+        return
+      }
+      if state.older.isEmpty { state.older = [] }
+      state.ending += 1
+    }
+  }
+
+  /// A connection that has left has ended. Returns the number of the absence that begins if it was
+  /// the last one.
+  func ended() -> UInt64? {
+    state.withLock { state in
+      state.ending -= 1
+      guard state.current == nil, state.ending == 0 else { return nil }
+      state.absences += 1
+      return state.absences
+    }
+  }
+
+  /// Ends an absence for ever. Returns false if it is over, since the client came back.
+  func isGone(since absence: UInt64) -> Bool {
+    state.withLock { state in
+      guard state.current == nil, state.ending == 0, state.absences == absence else { return false }
+      state.absences += 1
+      return true
+    }
+  }
+
+  /// Whether a connection is the one that gets a broadcast; then it is sent to no other.
+  ///
+  /// It is the newest one of those that had opened when the broadcast began.
+  func claims(_ broadcast: UInt64, for peer: Peer) -> Bool {
+    state.withLock { state in
+      if let current = state.current, current.since < broadcast {
+        guard current.peer === peer, current.sent < broadcast else { return false }
+        state.current?.sent = broadcast
+        return true
+      }
+      guard let index = state.older.lastIndex(where: { $0.since < broadcast }),
+        state.older[index].peer === peer, state.older[index].sent < broadcast
+      else { return false }
+      state.older[index].sent = broadcast
+      return true
+    }
+  }
+
+  // MARK: Pushes from other loops
+
+  func handOver(_ type: MessageType, bytes: Int) throws(LongLinkError) {
+    let failure = state.withLock { state -> LongLinkError? in
+      if let failure = state.failure.take() { return failure }
+      guard state.handedOver == 0 || state.handedOver + bytes <= shared.mostHandedOver else {
+        return LongLinkError(
+          .overloaded, doing: .push(type),
+          detail: "\(state.handedOver) bytes are on the way to the loop of the client's connection")
+      }
+      state.handedOver += bytes
+      return nil
+    }
+    if let failure { throw failure }
+  }
+
+  func handedOver(bytes: Int, _ failure: LongLinkError?) {
+    if failure != nil { shared.pushesLost.add(1, ordering: .relaxed) }
+    state.withLock { state in
+      state.handedOver -= bytes
+      if let failure { state.failure = failure }
+    }
+  }
+}
+
+extension UInt64 {
+  fileprivate mutating func raise(to other: UInt64) { self = Swift.max(self, other) }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+import LongLinkDriver
+import Synchronization
+
+/// The clients of a server that have a `client_id` or a principal. It can be used on any thread.
+///
+/// A client without either is its connection alone, and needs no entry.
+final class ServerClients: Sendable {
+  /// The clients that share a key. Most often there is one.
+  private enum Bucket {
+    case one(ServerClient)
+    case many([UInt64: ServerClient])
+
+    var all: [ServerClient] {
+      switch self {
+      case .one(let client): [client]
+      case .many(let clients): Array(clients.values)
+      }
+    }
+
+    mutating func insert(_ client: ServerClient) {
+      switch self {
+      case .one(let first): self = .many([first.id: first, client.id: client])
+      case .many(var clients):
+        self = .many([:])
+        clients[client.id] = client
+        self = .many(clients)
+      }
+    }
+
+    /// Removes a client, and returns whether none is left.
+    mutating func remove(_ client: ServerClient) -> Bool {
+      switch self {
+      case .one(let first): return first === client
+      case .many(var clients):
+        self = .many([:])
+        clients[client.id] = nil
+        self = .many(clients)
+        return clients.isEmpty
+      }
+    }
+  }
+
+  /// A `client_id` and the hash of a principal's name: few bytes, and different ones for principals
+  /// that use the same `client_id`.
+  private struct Key: Hashable {
+    let clientID: ClientID
+    let principal: Int
+
+    init(_ clientID: ClientID, _ principal: String?) {
+      self.clientID = clientID
+      self.principal = principal.hashValue
+    }
+  }
+
+  private struct State {
+    var byID: [Key: Bucket] = [:]
+    var byPrincipal: [String: Bucket] = [:]
+    /// Clients without an entry.
+    var others = 0
+    var count = 0
+    /// Clients without a connection that may come back.
+    var away: Set<UInt64> = []
+    /// The number of the last broadcast.
+    var broadcasts: UInt64 = 0
+
+    /// Keys that look the same are equal, names of principals only if their bytes are.
+    func clients(of principal: String) -> [ServerClient] {
+      (byPrincipal[principal]?.all ?? []).filter {
+        $0.principal?.isSameBytes(as: principal) == true
+      }
+    }
+  }
+
+  private let state = Mutex(State())
+  private let shared: ServerClient.Shared
+
+  init(mostHandedOver: Int) {
+    shared = ServerClient.Shared(mostHandedOver: mostHandedOver)
+  }
+
+  /// The clients that are there, and the pushes that were lost between loops.
+  var counts: (clients: Int, pushesLost: UInt64) {
+    let clients = state.withLock { $0.count + $0.others }
+    return (clients, shared.pushesLost.load(ordering: .relaxed))
+  }
+
+  /// Begins a broadcast, whose number it passes on. Nothing else begins one meanwhile, so that the
+  /// loops get all broadcasts in one order.
+  func broadcast(_ begin: (UInt64) -> Void) {
+    state.withLock { state in
+      state.broadcasts += 1
+      begin(state.broadcasts)
+    }
+  }
+
+  /// The same for the clients of a principal, whose open connections it passes on, too.
+  func broadcast(to principal: String, _ begin: (UInt64, [Peer]) -> Void) {
+    state.withLock { state in
+      state.broadcasts += 1
+      begin(state.broadcasts, state.clients(of: principal).flatMap(\.open))
+    }
+  }
+
+  /// A connection opens, which becomes the current one of its client. Returns the client, and its
+  /// older connections; nil if it is a client of its own. `last` is the number of the last
+  /// broadcast that has begun on the connection's loop.
+  func join(
+    _ peer: Peer, _ clientID: ClientID?, principal: String?, after last: UInt64
+  ) -> (client: ServerClient, isNew: Bool, older: ServerClient.Older)? {
+    state.withLock { state in
+      guard clientID != nil || principal != nil else {
+        state.others += 1
+        return nil
+      }
+      let key = clientID.map { Key($0, principal) }
+      if let key,
+        let client = state.byID[key]?.all.first(where: {
+          $0.clientID == clientID && $0.principal.isSame(as: principal)
+        })
+      {
+        state.away.remove(client.id)
+        return (client, false, client.join(peer, since: state.broadcasts, onLoop: last))
+      }
+      let client = ServerClient(id: peer.connectionID, clientID, principal: principal, shared)
+      state.count += 1
+      if let key { Self.insert(client, at: key, in: &state.byID) }
+      if let principal { Self.insert(client, at: principal, in: &state.byPrincipal) }
+      return (client, true, client.join(peer, since: state.broadcasts, onLoop: last))
+    }
+  }
+
+  /// A client without an entry has left.
+  func otherLeft() { state.withLock { $0.others -= 1 } }
+
+  /// Forgets a client that has been without a connection since an absence began. Returns false if
+  /// it came back meanwhile.
+  func forget(_ client: ServerClient, since absence: UInt64) -> Bool {
+    state.withLock { state in
+      guard client.isGone(since: absence) else { return false }
+      if let clientID = client.clientID {
+        Self.remove(client, at: Key(clientID, client.principal), from: &state.byID)
+      }
+      if let name = client.principal { Self.remove(client, at: name, from: &state.byPrincipal) }
+      state.count -= 1
+      state.away.remove(client.id)
+      return true
+    }
+  }
+
+  /// Waits for a client that has no connection, unless `most` are waited for.
+  func awaits(_ client: ServerClient, most: Int) -> Bool {
+    state.withLock { state in
+      guard state.away.count < most else { return false }
+      state.away.insert(client.id)
+      return true
+    }
+  }
+
+  /// The current connections of a principal's clients, in the order in which the clients came.
+  func peers(of principal: String) -> [Peer] {
+    state.withLock { $0.clients(of: principal) }.sorted { $0.id < $1.id }.compactMap(\.current)
+  }
+
+  private static func insert<Key>(
+    _ client: ServerClient, at key: Key, in buckets: inout [Key: Bucket]
+  ) {
+    if buckets[key]?.insert(client) == nil { buckets[key] = .one(client) }
+  }
+
+  private static func remove<Key>(
+    _ client: ServerClient, at key: Key, from buckets: inout [Key: Bucket]
+  ) {
+    if buckets[key]?.remove(client) == true { buckets[key] = nil }
+  }
+}
+
+extension String? {
+  /// Whether both are nil, or have the same bytes.
+  fileprivate func isSame(as other: String?) -> Bool {
+    switch (self, other) {
+    case (nil, nil): true
+    case (let one?, let other?): one.isSameBytes(as: other)
+    default: false
+    }
+  }
+}
