@@ -18,7 +18,7 @@ TEXT = HERE.parent / "wire.md"
 # ---- Frames -------------------------------------------------------------------------------------
 
 METADATA, MORE = 0x8000_0000, 0x4000_0000
-REQUEST, RESPONSE, ITEM, END, CANCEL, CREDIT, PUSH, PUSH_ACK = range(8)
+REQUEST, RESPONSE, ITEM, END, CANCEL, CREDIT, PUSH, RENEWAL = range(8)
 PING, PONG, HELLO, WELCOME, GOAWAY = range(8, 13)
 REFUSED = 0x80_0000
 SERVER = 0x8000_0000
@@ -69,6 +69,11 @@ def finish(serial=50):
 
 def credit(count, serial=50):
     return frame(CREDIT, serial, struct.pack(">I", count))
+
+
+def renewal(body=b"", tag=0, **more):
+    """A client's with its credential, or a server's with a code and `Renewed`."""
+    return frame(RENEWAL, 0, body, tag, **more)
 
 
 # ---- Protocol Buffers ---------------------------------------------------------------------------
@@ -161,6 +166,8 @@ def vector(file, name, sender, about, *steps, state="welcomed", features="metada
             lines.append(f"expect: {step}")
         elif step[0] == "times":
             lines.append(f"hex: {step[2].hex()}*{step[1]}")
+        elif step[0] == "renew":
+            lines.append(f"renew: {short(step[1]).replace('+', ' ')}")
         elif step[0] == "write":
             lines.append(f"write: {step[1]} {short(step[2]).replace('+', ' ')}".rstrip())
         else:
@@ -288,10 +295,14 @@ def frames():
         finish(), violation("kindNotAgreed"))
     add("credit-not-agreed", "client", "The welcome did not name streams.",
         credit(65_536), violation("kindNotAgreed"))
-    add("push-acknowledged-not-agreed", "server", "Pushes with serial 2 are reserved.",
-        push(struct.pack(">Q", 1) + b"x", serial=2), violation("kindNotAgreed"))
-    add("push-ack-not-agreed", "client", "Push acks are reserved.",
-        frame(PUSH_ACK, 2, struct.pack(">Q", 1)), violation("kindNotAgreed"))
+    add("renewal-not-agreed", "client", "The welcome did not name renewal.",
+        renewal(b"x"), violation("kindNotAgreed"))
+    add("renewal-not-agreed-from-server", "server", "The same for an answer.",
+        renewal(tag=200), violation("kindNotAgreed"))
+    add("renewal-before-hello", "client", "Nothing is agreed without a hello.",
+        renewal(b"x"), violation("kindNotAgreed"), state="fresh", identifies="yes")
+    add("renewal-before-welcome", "server", "Nothing is agreed before the welcome.",
+        renewal(tag=200), violation("kindNotAgreed"), state="fresh")
     add("stops-at-violation", "client", "Nothing behind a violation is acted on.",
         request(50), got_request(50), frame(0x20, 0), violation("unknownKind"), request(51))
 
@@ -334,6 +345,17 @@ def headers():
         "cancel": frame(CANCEL, 50, flags=MORE), "goaway": frame(GOAWAY, 4, flags=METADATA),
     }.items():
         add(f"flag-on-{name}", "client", "The kind has no flags.", raw, violation("flagNotAllowed"))
+    renewable = {"features": "metadata fragments renewal"}
+    add("flag-on-renewal", "client", "The kind has no flags.",
+        renewal(b"xy", flags=METADATA), violation("flagNotAllowed"), identifies="yes", **renewable)
+    add("tag-on-renewal", "client", "A client's tag has to be 0.",
+        renewal(b"x", 200), violation("tagNotAllowed"), identifies="yes", **renewable)
+    add("size-of-renewal", "client", "A credential has at least one byte.",
+        renewal(), violation("sizeNotAllowed"), identifies="yes", **renewable)
+    add("size-of-renewal-too-large", "client", "A credential has at most 65,536 bytes.",
+        renewal(length=65_537)[:16], violation("sizeNotAllowed"), identifies="yes", **renewable)
+    add("size-of-renewed", "server", "Nor has an answer more.",
+        renewal(tag=200, length=65_537)[:16], violation("sizeNotAllowed"), **renewable)
     add("flag-on-hello", "client", "Hello has no flags.",
         frame(HELLO, 3, flags=MORE), violation("flagNotAllowed"), state="fresh")
     add("flag-on-welcome", "server", "Welcome has no flags.",
@@ -380,13 +402,14 @@ def serials():
     add("serial-of-cancel", "client", "Only the requester cancels.", cancel(0x80000032), bad)
     add("serial-of-cancel-from-responder", "server", "The responder has no cancel.", cancel(50), bad)
     add("serial-of-push", "server", "Pushes have serial 1.", push(serial=0), bad)
-    add("serial-of-push-other", "server", "Pushes have serial 1, or 2 when that is agreed.",
-        push(serial=50), bad)
+    add("serial-of-push-other", "server", "Pushes have no other serial.", push(serial=2), bad)
     add("serial-of-ping", "client", "Pings have serial 0.", frame(PING, 1), bad)
     add("serial-of-pong", "client", "Pongs have serial 0.", frame(PONG, 50), bad)
     add("serial-of-hello", "client", "Hello has serial 3.", frame(HELLO, 0), bad, state="fresh")
     add("serial-of-welcome", "server", "Welcome has serial 3.", frame(WELCOME, 4), bad, state="fresh")
     add("serial-of-goaway", "server", "Goaway has serial 4.", frame(GOAWAY, 3), bad)
+    add("serial-of-renewal", "client", "Renewals have serial 0.", frame(RENEWAL, 1, b"x"), bad,
+        features="metadata fragments renewal", identifies="yes")
     add("serial-in-use", "client", "The request before still runs.",
         request(50), got_request(50), request(50), violation("serialInUse"))
     add("serial-in-use-fragment", "client", "A first fragment takes a serial too.",
@@ -573,6 +596,8 @@ def handshake():
         hello(number(2, 6)), "hello features=6", reply(features=2))
     add("hello-streams-without-fragments", "client", "Streams need fragments.",
         hello(number(2, 5)), "hello features=5", reply(features=1))
+    add("hello-renewal-nobody-decides", "client", "The server accepts everyone.",
+        hello(number(2, 8) + data(7, b"k")), "hello features=8 credential=6b", reply())
     add("hello-later-version", "client", "The server answers with what it speaks.",
         hello(number(1, 2)), "hello version=2", reply())
     add("hello-heartbeat-smaller", "client", "The smaller of both interval and timeout is used.",
@@ -624,7 +649,7 @@ def handshake():
     add("welcome-second", "server", "It is sent once.",
         welcome(), "welcome", welcome(), violation("unexpectedWelcome"))
     add("welcome-from-client", "client", "A client sends none.", welcome(), violation("unexpectedWelcome"))
-    add("welcome-feature-not-offered", "server", "The hello did not name acknowledged pushes.",
+    add("welcome-feature-not-offered", "server", "The hello did not name renewal.",
         welcome(number(2, 15)), violation("featureNotOffered"))
     add("welcome-streams-without-metadata", "server", "Streams need metadata.",
         welcome(number(2, 6)), violation("featureNotOffered"))
@@ -691,6 +716,54 @@ def security():
     add("credential-refused-without-hello", "client", "Nor did the one without a hello.",
         request(50, b"x"), "identify", ("refuse", 401), "refused code=401 requests_accepted=0",
         identifies="yes")
+    add("hello-renewal", "client", "Renewal is agreed to where the server decides about its clients.",
+        hello(number(2, 8) + data(7, b"k")), "identify body=6b", ("admit", 0),
+        "hello features=8 credential=6b",
+        "reply welcome version=1 features=8 heartbeat_interval=30000 heartbeat_timeout=10000",
+        identifies="yes")
+    add("renewal-behind-hello", "client", "It waits for the decision about the hello.",
+        hello(number(2, 8) + data(7, b"k")) + renewal(b"m"), "identify body=6b", ("admit", 60_000),
+        "hello features=8 credential=6b", welcomed.replace("features=0", "features=8"),
+        "identify body=6d", ("admit", 90_000), "reply renewal code=200 credential_expires=90000",
+        identifies="yes")
+
+
+def renewals():
+    shape = {"features": "metadata fragments renewal"}
+    add = lambda *a, **k: vector("security", *a, **shape, **k)
+    asked = lambda *a, **k: add(a[0], "client", *a[1:], identifies="yes", **k)
+    told = lambda *a: add(a[0], "server", *a[1:])
+    yes, no = number(1, 60_000), data(2, "old")
+    answered = "reply renewal code=200 credential_expires=60000"
+    asked("renewal", "Requests go on while the server decides.",
+          renewal(b"k"), "identify body=6b", request(), got_request(), ("admit", 60_000), answered)
+    asked("renewal-largest", "A credential has at most 65,536 bytes.",
+          renewal(b"k" * 65_536), "identify body=6b*65536", ("admit", 0), "reply renewal code=200")
+    asked("renewal-refused", "The connection goes on.",
+          renewal(b"k"), "identify body=6b", ("refuse", 401), "reply renewal code=401",
+          request(), got_request())
+    asked("renewal-again", "A second after the last one, another is decided about.",
+          renewal(b"k"), "identify body=6b", ("admit", 60_000), answered,
+          ("at", 1_000), renewal(b"m"), "identify body=6d", ("admit", 60_000), answered)
+    asked("renewal-too-soon", "Within that second, none is.",
+          renewal(b"k"), "identify body=6b", ("admit", 60_000), answered,
+          ("at", 999), renewal(b"m"), "reply renewal code=429")
+    asked("renewal-twice", "A client waits for the answer.",
+          renewal(b"k"), "identify body=6b", renewal(b"m"), violation("kindNotAgreed"))
+    asked("renewal-behind-goaway", "The server has said goaway.",
+          renewal(b"k"), "reply renewal code=503", draining="yes")
+    told("renewed", "The new time.",
+         ("renew", b"m"), renewal(yes, 200), "renewed code=200 credential_expires=60000")
+    told("renewed-without-end", "An absent time is none.", ("renew", b"m"), renewal(b"", 200), "renewed code=200")
+    told("renewed-not", "The former credential stays as it is.",
+         ("renew", b"m"), renewal(no, 401), "renewed code=401 reason=old",
+         ("renew", b"n"), renewal(yes, 507), "renewed code=507")
+    told("renewed-unasked", "No renewal waits for it.", renewal(yes, 200), violation("kindNotAgreed"))
+    told("renewed-twice", "Nor for the second.",
+         ("renew", b"m"), renewal(yes, 200), "renewed code=200 credential_expires=60000",
+         renewal(yes, 200), violation("kindNotAgreed"))
+    told("renewed-malformed", "It cannot be decoded.",
+         ("renew", b"m"), renewal(b"\x12\x7f", 401), violation("malformedControl"))
 
 
 def control():
@@ -819,6 +892,8 @@ def shorts():
     add("short-credit-of-server", "server", "There is no credit.",
         ("ask", 50, "items"), credit(1_024), gone)
     add("short-pong", "server", "A client does not ping.", frame(PONG, 0), gone, waiting="50")
+    add("short-renewal", "client", "Each short link shows its own credential.",
+        request(), got_request(), renewal(b"x"), violation("kindNotAgreed"))
     add("short-response-to-another", "server", "An answer to no request.",
         response(51), gone, waiting="50")
     add("short-no-request", "client", "The hello alone is not enough.",
@@ -1159,7 +1234,8 @@ def examples():
 
 def main():
     check = "--check" in sys.argv[1:]
-    for topic in (frames, headers, serials, metadata, fragments, handshake, security, control, streams, shorts):
+    for topic in (frames, headers, serials, metadata, fragments, handshake, security, renewals, control, streams,
+                  shorts):
         topic()
     failures = []
 

@@ -127,7 +127,7 @@ extension DialectCodec {
         else { throw facts.violation(.serialOutOfRange, serial) }
         head.serial = narrow
       }
-    case .ping, .pong, .item, .end, .credit, .pushAck, .hello, .welcome, .goaway, .ignorable:
+    case .ping, .pong, .item, .end, .credit, .renewal, .hello, .welcome, .goaway, .ignorable:
       break
     }
     return head

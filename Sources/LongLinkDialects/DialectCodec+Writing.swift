@@ -90,7 +90,7 @@ extension DialectCodec {
       values.type = UInt64(dialect.heartbeat[role]?.type ?? 0)
     case .pong:
       values.type = UInt64(dialect.heartbeat[role.peer]?.answer ?? 0)
-    case .item, .end, .credit, .pushAck, .hello, .welcome, .goaway, .ignorable:
+    case .item, .end, .credit, .renewal, .hello, .welcome, .goaway, .ignorable:
       preconditionFailure("a dialect has no frames of this kind")
     }
     return values

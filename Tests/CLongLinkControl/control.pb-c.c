@@ -193,6 +193,51 @@ void   longlink__control__metadata__free_unpacked
   assert(message->base.descriptor == &longlink__control__metadata__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   longlink__control__renewed__init
+                     (Longlink__Control__Renewed         *message)
+{
+  static const Longlink__Control__Renewed init_value = LONGLINK__CONTROL__RENEWED__INIT;
+  *message = init_value;
+}
+size_t longlink__control__renewed__get_packed_size
+                     (const Longlink__Control__Renewed *message)
+{
+  assert(message->base.descriptor == &longlink__control__renewed__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t longlink__control__renewed__pack
+                     (const Longlink__Control__Renewed *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &longlink__control__renewed__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t longlink__control__renewed__pack_to_buffer
+                     (const Longlink__Control__Renewed *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &longlink__control__renewed__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Longlink__Control__Renewed *
+       longlink__control__renewed__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Longlink__Control__Renewed *)
+     protobuf_c_message_unpack (&longlink__control__renewed__descriptor,
+                                allocator, len, data);
+}
+void   longlink__control__renewed__free_unpacked
+                     (Longlink__Control__Renewed *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &longlink__control__renewed__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor longlink__control__hello__field_descriptors[10] =
 {
   {
@@ -773,5 +818,56 @@ const ProtobufCMessageDescriptor longlink__control__metadata__descriptor =
   longlink__control__metadata__field_indices_by_name,
   1,  longlink__control__metadata__number_ranges,
   (ProtobufCMessageInit) longlink__control__metadata__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor longlink__control__renewed__field_descriptors[2] =
+{
+  {
+    "credential_expires",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Renewed, credential_expires),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "reason",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Renewed, reason),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned longlink__control__renewed__field_indices_by_name[] = {
+  0,   /* field[0] = credential_expires */
+  1,   /* field[1] = reason */
+};
+static const ProtobufCIntRange longlink__control__renewed__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor longlink__control__renewed__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "longlink.control.Renewed",
+  "Renewed",
+  "Longlink__Control__Renewed",
+  "longlink.control",
+  sizeof(Longlink__Control__Renewed),
+  2,
+  longlink__control__renewed__field_descriptors,
+  longlink__control__renewed__field_indices_by_name,
+  1,  longlink__control__renewed__number_ranges,
+  (ProtobufCMessageInit) longlink__control__renewed__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

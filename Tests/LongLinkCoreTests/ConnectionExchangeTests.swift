@@ -36,7 +36,7 @@ import Testing
     #expect(pair.server.connection.agreement.streamCredit == 65_536)
     #expect(pair.client.connection.agreement.name == "host")
     #expect(pair.server.connection.agreement.name == "probe")
-    #expect(pair.server.connection.agreement.features == .supported)
+    #expect(pair.server.connection.agreement.features == [.metadata, .fragments, .streams])
   }
 
   @Test(arguments: Cutting.allCases)

@@ -71,8 +71,11 @@ extension Breach {
     header(.kindNotAgreed, RawFrame(.item, serial: 50), features: plain),
     header(.kindNotAgreed, RawFrame(.end, serial: 50), features: plain),
     header(.kindNotAgreed, RawFrame(.credit, serial: 50), length: 4, features: plain),
-    header(.kindNotAgreed, RawFrame(.pushAck, serial: 2), length: 8),
-    header(.kindNotAgreed, RawFrame(.push, tag: 1, serial: 2), length: 9),
+    header(.kindNotAgreed, RawFrame(.renewal), length: 8, features: plain),
+    header(
+      .kindNotAgreed, RawFrame(.renewal, tag: 200), length: 0, role: .client, features: plain),
+    header(.sizeNotAllowed, RawFrame(.renewal, tag: 200), length: 65_537, role: .client),
+    header(.serialOutOfRange, RawFrame(.push, tag: 1, serial: 2), length: 9),
     header(.flagNotAllowed, RawFrame(.ping, flags: .more)),
     header(.flagNotAllowed, RawFrame(.cancel, flags: .metadata, serial: 50)),
     header(.flagNotAllowed, RawFrame(.goaway, flags: .more, serial: 4)),

@@ -28,7 +28,7 @@ extension FuzzSide {
   func greeting(_ input: inout FuzzInput) -> [UInt8] {
     let kind: FrameKind = input.pick(role == .server ? .hello : .welcome, .goaway)
     let serial = kind == .goaway ? Wire.goawaySerial : Wire.handshakeSerial
-    let features = [0x10, input.byte() & 7]
+    let features = [0x10, input.byte() & 15]
     return sealed(kind.rawValue, 0, serial, features + input.take(Int(input.byte() % 16)))
   }
 

@@ -22,6 +22,7 @@ enum ConnectionFuzz {
     if flags & 16 != 0 { settings.maxUnread = 4000 }
     if flags & 32 != 0 { settings.features = [] }
     settings.identifies = flags & 64 != 0 && role == .server
+    if flags & 64 != 0 { settings.credential = [1] }
     if flags & 128 != 0 {
       settings.windows.first = 1_024
       settings.windows.largest = 2_048
@@ -91,6 +92,7 @@ final class FuzzSide {
         code: .draining, reason: "fuzz", spread: 5, retryAfter: 6, alternatives: ["a:1"])
     case 14:
       switch input.byte() % 10 {
+      case 8 where role == .client: connection.renew(with: [1, 2], at: now)
       case 8: connection.admit(expiresIn: 9, at: now)
       case 9: connection.turnAway(.unauthenticated, "fuzz", at: now)
       case 0: connection.ended(at: now)
@@ -330,9 +332,12 @@ final class FuzzSide {
       sending = []
       try expect(abandons == 1, "everything was abandoned twice")
     case .identify:
-      try expect(settings.identifies && !connection.isOpen, "a client was identified")
+      try expect(
+        settings.identifies && (!connection.isOpen || connection.canRenew),
+        "a client was identified")
       _ = connection.takeCredential()
-    case .life(.established), .life(.peerLeaving), .request(.finished), .observed, .resumeSending:
+    case .life(.established), .life(.renewed), .life(.peerLeaving), .request(.finished), .observed,
+      .resumeSending:
       break
     case .stream(.itemSent, let serial):
       try expect(sending.remove(serial) != nil, "an item was sent for which nobody waited")

@@ -20,6 +20,10 @@ import Testing
         GoAway.random(using: &generator), longlink__control__go_away__descriptor)
       try unsafe expectAgreement(
         Metadata.random(using: &generator), longlink__control__metadata__descriptor)
+      try unsafe expectAgreement(
+        Renewed(
+          credentialExpires: .random(using: &generator), reason: generator.text()),
+        longlink__control__renewed__descriptor)
     }
   }
 
@@ -28,6 +32,7 @@ import Testing
     #expect(unsafe Self.fields(longlink__control__welcome__descriptor) == Welcome.fields)
     #expect(unsafe Self.fields(longlink__control__go_away__descriptor) == GoAway.fields)
     #expect(unsafe Self.fields(longlink__control__metadata__descriptor) == Metadata.fields)
+    #expect(unsafe Self.fields(longlink__control__renewed__descriptor) == Renewed.fields)
   }
 
   private static func fields(_ descriptor: ProtobufCMessageDescriptor) -> [ControlField] {

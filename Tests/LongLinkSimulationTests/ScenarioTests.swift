@@ -34,6 +34,9 @@ import Testing
     #expect(report.requests >= 200, "seed \(scenario.seed)")
     #expect(report.streams > 10 && report.items > 100, "seed \(scenario.seed)")
     #expect(report.virtualTime >= .seconds(600), "seed \(scenario.seed)")
+    // A client may have short links alone.
+    let least = scenario.profile.hasShortLinks ? 0 : scenario.profile.refusesCredentials ? 1 : 10
+    #expect(report.renewals >= least, "seed \(scenario.seed): \(report.renewals)")
     let faults = report.faults.values.reduce(0, +)
     #expect(scenario.profile.count.contains(faults), "seed \(scenario.seed)")
   }

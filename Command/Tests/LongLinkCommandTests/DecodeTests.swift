@@ -284,6 +284,7 @@ import Testing
 extension VectorStream {
   /// Whether it has a frame of streams that were not agreed, which only both greetings tell.
   fileprivate var needsGreeting: Bool {
-    broken == ["kindNotAgreed"] && ["item-", "end-", "credit-"].contains { name.hasPrefix($0) }
+    broken == ["kindNotAgreed"]
+      && ["item-", "end-", "credit-", "renewal-"].contains { name.hasPrefix($0) }
   }
 }

@@ -14,8 +14,9 @@ extension ClientConfiguration {
     /// client's loop, which it must not block. If it throws, or does not return within
     /// `timeouts.connect`, the round fails, and the client tries again later.
     ///
-    /// If the server says when the credential expires, the client moves to a new connection in
-    /// time. If servers refuse the same credential twice, the client stops: see
+    /// If the server says when the credential expires, the client asks for the next one in time,
+    /// and renews it on the connection. If servers refuse the same credential twice, the client
+    /// stops: see
     /// `ConnectionState.notAccepted`.
     public var credential: (@Sendable () async throws -> [UInt8])?
     /// Whether the credential may be sent over connections that are not encrypted. Default false:

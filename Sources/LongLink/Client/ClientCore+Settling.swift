@@ -100,6 +100,7 @@ extension ClientCore {
     case .expire(let id): connection(id)?.expire()
     case .probe(let id): connection(id)?.link.probe()
     case .proven(let id): connection(id)?.proven()
+    case .renew(let id): connection(id)?.renew()
     case .roundFailed:
       // Callers that are about to be resumed may read the state. If another round follows at once,
       // its state is shown when it begins.

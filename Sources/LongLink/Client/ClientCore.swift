@@ -171,6 +171,12 @@ extension ClientCore {
     resumeConnectWaiters(failing == .none ? .success(()) : .failure(error("connect")))
   }
 
+  /// Fails what waits, if there is no link and the servers have refused the credential for good.
+  func failIfRefused() {
+    guard machine.refusals.finalCode != nil, !machine.link.isReplacing else { return }
+    failWaiting(after: .refused, resumesConnect: true, notConnected)
+  }
+
   /// Returns the error of an operation that does not wait for a connection, with the reason why
   /// there is none.
   func notConnected(_ operation: LongLinkError.Operation) -> LongLinkError {

@@ -22,7 +22,7 @@ final class ClientConnection {
   let link: Link
   let peer: Peer
   private let responder: Responder
-  private let core: ClientCore
+  let core: ClientCore
   private let requests: Requests
   private(set) var stage = Stage.opening
   /// Whether the connection has shown that the server is healthy.
@@ -117,11 +117,9 @@ extension ClientConnection {
   private func terms(since start: LinkInstant) -> ClientMachine.Terms {
     let heartbeat = core.configuration.dialect.heartbeat(core.configuration.heartbeat)
     let least = min(heartbeat.interval.clampedNanoseconds, LinkMachine.leastProof)
-    let passed = core.loop.now - start
-    let expires = Int64(link.connection.agreement.credentialExpires) * 1_000_000
     return (
       proof: max(link.connection.agreement.heartbeatInterval, least),
-      validity: expires == 0 ? nil : max(1, expires - passed)
+      validity: validity(since: start), renewsInPlace: link.connection.canRenew
     )
   }
 }
@@ -155,6 +153,7 @@ extension ClientConnection: LinkOwner {
   func link(_ link: Link, reports news: LifeNews) {
     switch news {
     case .established: established()
+    case .renewed(let answer): renewed(answer)
     case .peerLeaving(let goaway):
       leaving(goaway)
       core.updateWaitingPushes(.goneAway(ResponseCode(wire: goaway.code)))
@@ -253,10 +252,17 @@ extension ClientConnection: LinkOwner {
     let wasCurrent = core.machine.link.isCurrent(link.id)
     core.note(.long(.ended(link.id, reason, record(since: start))))
     if wasCurrent {
-      core.lastFailure = ConnectFailure(of: link, reason)
+      note(loss: reason)
       core.failWaiting(after: .failed, core.notConnected)
+      core.failIfRefused()
     }
     core.settle()
+  }
+
+  /// Notes why the link that took requests takes none any more, unless a refusal says more.
+  private func note(loss reason: CloseReason) {
+    guard core.machine.refusals.finalCode == nil else { return }
+    core.lastFailure = ConnectFailure(of: link, reason)
   }
 
   private func record(since start: LinkInstant) -> ClientMachine.Record {
@@ -331,8 +337,9 @@ extension ClientConnection {
       requests.leaving(
         link, accepted: goaway.requestsAccepted, code: code, reason: goaway.reason,
         acceptsNext: code.isPassing)
-      core.lastFailure = ConnectFailure(of: link, .goneAway(code))
+      note(loss: .goneAway(code))
       core.tell(.long(.peerLeft(link.id, code, hints)), naming: named)
+      core.failIfRefused()
       // A link that was replaced earlier waits only for its last responses.
       core.finishIfDone(link)
     case .tried:

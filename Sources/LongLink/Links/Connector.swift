@@ -158,8 +158,7 @@ extension Connector {
   /// Handles a server that did not accept the credential of the round.
   func refused(_ code: ResponseCode) {
     core.tell(.long(.refused(credential ?? [], code, since: refusalsBefore)))
-    guard core.machine.refusals.finalCode != nil else { return }
-    core.failWaiting(after: .refused, resumesConnect: true, core.notConnected)
+    core.failIfRefused()
   }
 
   /// What a refusal in place of a welcome says.

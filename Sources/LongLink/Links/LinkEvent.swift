@@ -17,6 +17,8 @@ package enum LinkEvent: Hashable, Sendable {
   case established(UInt32)
   /// The link has proved itself: see `ReconnectPolicy`.
   case worked(UInt32)
+  /// The server has accepted the next credential of the link.
+  case renewed(UInt32)
   /// A damaged packet was dropped, and the link continues.
   case damaged(UInt32, Violation)
   /// The server has sent goaway, with the time before clients may reconnect.

@@ -78,6 +78,7 @@ extension ShortConnection: LinkOwner {
     let requests = core.requests
     switch news {
     case .established: opened()
+    case .renewed: break
     case .peerLeaving(let goaway):
       hasAnswered = true
       // First, so that callers which go on at once find what was learned.

@@ -40,7 +40,7 @@ package struct Agreement: Equatable, Sendable {
   ) throws(Violation) {
     let kind = FrameKind.welcome.rawValue
     let features = Features(rawValue: welcome.features)
-    guard features.isSubset(of: settings.features), features.withNeeds == features else {
+    guard features.isSubset(of: settings.usable), features.withNeeds == features else {
       throw Violation(.featureNotOffered, kind: kind, value: welcome.features)
     }
     guard welcome.version <= Wire.version else {
@@ -99,12 +99,19 @@ extension ConnectionSettings {
   var hello: Hello {
     Hello(
       version: Wire.version,
-      features: features.withNeeds.rawValue,
+      features: usable.withNeeds.rawValue,
       maxBody: UInt32(clamping: maxBody),
       maxInFlight: UInt32(clamping: maxInFlight),
       heartbeatInterval: UInt32(clamping: heartbeatInterval / 1_000_000),
       heartbeatTimeout: UInt32(clamping: heartbeatTimeout / 1_000_000),
       credential: credential, name: name, streamCredit: statedCredit, clientID: clientID)
+  }
+
+  /// The features that this side can use on its connection: a client without a credential has
+  /// nothing to renew, and a server that lets everyone in has nothing to decide.
+  var usable: Features {
+    let renews = !isShort && (role == .client ? !credential.isEmpty : identifies)
+    return renews ? features : features.subtracting(.renewal)
   }
 
   /// The stream credit that this side states, if it supports streams.

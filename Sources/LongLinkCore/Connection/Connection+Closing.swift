@@ -109,6 +109,7 @@ extension Connection {
 
   /// Drops everything that the peer sent, including messages that wait to be passed on.
   private mutating func forgetPeer() {
+    greeting = nil
     inbound.abandonAll()
     framing.forgetExchanges()
     assemblies.removeAll()

@@ -89,7 +89,7 @@ extension Connection {
       try acceptPing(head.serial, in: dialect)
     case .pong:
       acceptPong { dialect.framing.pingSerial($0) == head.serial }
-    case .item, .end, .credit, .pushAck, .hello, .welcome, .goaway, .ignorable:
+    case .item, .end, .credit, .renewal, .hello, .welcome, .goaway, .ignorable:
       preconditionFailure("a dialect has no frames of this kind")
     }
     return nil

@@ -26,7 +26,7 @@ extension Connection {
     guard phase == .fresh else { throw Violation(.helloNotFirst, head) }
     let hello: Hello = try inbox.decode(body, of: head)
     heardHello = true
-    let features = carriage.agree(on: Features(rawValue: hello.features), of: settings.features)
+    let features = carriage.agree(on: Features(rawValue: hello.features), of: settings.usable)
     let version = agreement.accept(hello, features: features, settings)
     adoptHeartbeat()
     let greeting = Greeting(

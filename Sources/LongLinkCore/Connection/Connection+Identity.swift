@@ -3,20 +3,35 @@
 // A server that identifies its clients does so before anything that they send is acted on. In the
 // meantime nothing is read either, so that they can make it hold no more than one read.
 
-/// What a client has shown before the server decides whether it accepts it. It is an object, since
-/// a connection has it for the time of its greeting alone.
+/// What a client has shown before the server decides whether it accepts it, or its next credential,
+/// which the client keeps until the answer. It is an object, since a connection has it for that
+/// time alone.
 final class Greeting {
   /// The version to agree to; nil if the client has sent no hello.
   let version: UInt32?
-  /// The hello's credential; nil if there was no hello.
+  /// The credential; nil if there was no hello.
   var credential: [UInt8]?
   let clientID: ClientID?
+  /// Whether it is the next credential on an open connection.
+  let isRenewal: Bool
 
-  init(version: UInt32? = nil, credential: [UInt8]? = nil, clientID: ClientID? = nil) {
+  init(
+    version: UInt32? = nil, credential: [UInt8]? = nil, clientID: ClientID? = nil,
+    isRenewal: Bool = false
+  ) {
+    self.isRenewal = isRenewal
     self.version = version
     self.credential = credential
     self.clientID = clientID
   }
+}
+
+/// A server's answer to a client that has sent its next credential.
+package struct RenewalAnswer: Equatable, Sendable {
+  /// Whether the server accepts the credential; other codes than 200, 401 and 403 decide nothing.
+  package let code: ResponseCode
+  package let reason: String
+  package let credential: [UInt8]
 }
 
 extension Connection {
@@ -31,7 +46,8 @@ extension Connection {
     report(.identify)
   }
 
-  /// Returns the credential of the client's hello, once; nil if the client has sent no hello.
+  /// Returns the credential of the client's hello or renewal, once; nil if the client has sent no
+  /// hello.
   package mutating func takeCredential() -> [UInt8]? {
     greeting?.credential.take()
   }
@@ -40,22 +56,83 @@ extension Connection {
   /// if its hello has not stated it.
   package mutating func takeClientID() -> ClientID? { greeting.take()?.clientID }
 
-  /// Accepts the client, and continues with what it has sent. Its credential expires after
-  /// `expiresIn` milliseconds; 0 for never.
+  /// Accepts the client, and continues with what it has sent; or accepts its next credential. It
+  /// expires after `expiresIn` milliseconds; 0 for never.
   package mutating func admit(expiresIn: UInt32, at now: LinkInstant) {
     self.now = max(self.now, now)
-    guard phase == .identifying else { return }
+    guard phase == .identifying else {
+      return decide(.ok, Renewed(credentialExpires: expiresIn))
+    }
     greeting?.credential = nil
     if let version = greeting?.version { welcome(version: version, expiresIn: expiresIn) }
     open()
     if carriage.timesRequest { timers[.handshake] = self.now + settings.handshakeTimeout }
   }
 
-  /// Does not accept the client: says why, and closes.
+  /// Does not accept the client: says why, and closes. Or does not accept its next credential: says
+  /// why, and continues with the former one.
   package mutating func turnAway(_ code: ResponseCode, _ reason: String, at now: LinkInstant) {
     self.now = max(self.now, now)
-    guard phase == .identifying else { return }
+    guard phase == .identifying else { return decide(code, Renewed(reason: reason.cutToName)) }
     greeting = nil
     beginClosing(.notAccepted(code), saying: notice(code, reason.cutToName))
+  }
+}
+
+// MARK: - Renewal
+
+extension Connection {
+  /// Whether the client's credential can be renewed here.
+  package var canRenew: Bool { agreement.features.contains(.renewal) }
+
+  /// Whether the server has not answered the client's renewal.
+  package var isRenewing: Bool { isOpen && greeting?.isRenewal == true }
+
+  /// Sends this client's next credential, which is not empty; `.renewed` follows. Once at a time,
+  /// on a connection that `canRenew`.
+  package mutating func renew(with credential: [UInt8], at now: LinkInstant) {
+    self.now = max(self.now, now)
+    guard isOpen, canRenew, !isRenewing else { return }
+    greeting = Greeting(credential: credential, isRenewal: true)
+    outbox.encode(FrameHead(.renewal, length: credential.count)) { span in
+      unsafe credential.withUnsafeBytes { unsafe span.appendBytes($0) }
+    }
+  }
+
+  /// Processes a client's renewal, or a server's answer to it.
+  mutating func acceptRenewal(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
+    guard settings.role == .server else { return try acceptRenewed(head, body) }
+    guard !isRenewing else { throw Violation(.kindNotAgreed, head) }
+    guard !saidGoAway else {
+      return send(.renewal, tag: ResponseCode.draining.rawValue, Renewed(reason: "too late"))
+    }
+    let rest = timers[.handshake]
+    guard rest == .distantFuture || rest <= now else {
+      return send(.renewal, tag: ResponseCode.overloaded.rawValue, Renewed(reason: "too soon"))
+    }
+    timers[.handshake] = now + Wire.renewalRest
+    greeting = Greeting(credential: inbox.takeBytes(of: body), isRenewal: true)
+    report(.identify)
+  }
+
+  private mutating func acceptRenewed(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
+    guard isRenewing, let credential = greeting?.credential else {
+      throw Violation(.kindNotAgreed, head)
+    }
+    let renewed: Renewed = try inbox.decode(body, of: head)
+    greeting = nil
+    let code = ResponseCode(wire: head.tag)
+    if code == .ok { agreement.credentialExpires = renewed.credentialExpires }
+    report(
+      .life(
+        .renewed(
+          RenewalAnswer(code: code, reason: renewed.reason.cutToName, credential: credential))))
+  }
+
+  /// Answers the client's renewal, unless the connection ends.
+  private mutating func decide(_ code: ResponseCode, _ renewed: Renewed) {
+    guard isRenewing else { return }
+    greeting = nil
+    send(.renewal, tag: code.rawValue, renewed)
   }
 }

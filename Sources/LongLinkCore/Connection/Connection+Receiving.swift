@@ -231,7 +231,7 @@ extension Connection {
       return FrameStep(try acceptItem(head, body))
     case .end:
       return FrameStep(try acceptEnd(head))
-    case .cancel, .ping, .pong, .hello, .welcome, .goaway, .ignorable, .credit, .pushAck:
+    case .cancel, .ping, .pong, .hello, .welcome, .goaway, .ignorable, .credit, .renewal:
       try acceptControl(head, body)
       return .taken
     }
@@ -255,7 +255,9 @@ extension Connection {
       counters.droppedIgnorable += 1
     case .credit:
       try acceptCredit(head, body)
-    case .request, .response, .push, .item, .end, .pushAck:
+    case .renewal:
+      try acceptRenewal(head, body)
+    case .request, .response, .push, .item, .end:
       throw Violation(.kindNotAgreed, head)
     }
   }

@@ -134,7 +134,7 @@ extension Connection {
   }
 
   /// Sends a message about the connection itself.
-  mutating func send(_ kind: FrameKind, _ message: some ControlBody) {
+  mutating func send(_ kind: FrameKind, tag: UInt32 = 0, _ message: some ControlBody) {
     let body: [UInt8]
     do throws(BodyError) {
       body = try message.encodedBytes()
@@ -142,8 +142,13 @@ extension Connection {
       // Names and reasons are checked when they are configured: no NUL can occur here.
       preconditionFailure("a control message has no encoding: \(error)")
     }
-    let serial = kind == .goaway ? Wire.goawaySerial : Wire.handshakeSerial
-    outbox.encode(FrameHead(kind, serial: serial, length: body.count)) { span in
+    let serial =
+      switch kind {
+      case .goaway: Wire.goawaySerial
+      case .renewal: 0 as UInt32
+      default: Wire.handshakeSerial
+      }
+    outbox.encode(FrameHead(kind, tag: tag, serial: serial, length: body.count)) { span in
       unsafe body.withUnsafeBytes { unsafe span.appendBytes($0) }
     }
   }

@@ -31,7 +31,7 @@
 ///      was cancelled, interrupted or abandoned, `inbound.handlerReturned`.
 ///    - Items: `sendItem` (not while one of its stream waits), `endItems`, `tookItems`.
 ///    - Heartbeat: `ping`, `probe`, `setPace`. Rates: `slowed`, `unslowed`.
-///    - After `.identify`: `takeCredential`, then `admit` or `turnAway`.
+///    - After `.identify`: `takeCredential`, then `admit` or `turnAway`. A client: `renew`.
 ///    - A server, after `.established`: `takeClientID`.
 ///    - Ends: `goAway`, `shutDown`, `evict`, `close`. Memory: `releaseStorage` and the like.
 ///
@@ -71,7 +71,7 @@ package struct Connection: ~Copyable {
   /// The number of the peer's requests whose first frame arrived before this side's goaway.
   package internal(set) var requestsAccepted: UInt64 = 0
   var heardHello = false
-  /// What the client has shown, while this side decides whether it accepts it.
+  /// What the client has shown of who it is, until the server has decided.
   var greeting: Greeting?
 
   // Sending
@@ -166,7 +166,7 @@ extension Connection {
     if liveness.stoodStill(since: deadline, at: self.now), !isClosed { counters.pauses += 1 }
     while let (timer, due) = timers.nextDue(at: self.now) {
       switch timer {
-      case .handshake: if !isExcused(timer, due) { handshakeElapsed() }
+      case .handshake: if timesHandshake, !isExcused(timer, due) { handshakeElapsed() }
       case .frame: if !isExcused(timer, due) { frameElapsed() }
       case .message: if !isExcused(timer, due) { messageElapsed() }
       case .heartbeat: heartbeatElapsed(due: due, unacknowledged: unacknowledged)
@@ -187,6 +187,9 @@ extension Connection {
     timers[timer] = now + agreement.heartbeatTimeout
     return true
   }
+
+  /// Whether the peer has to hurry, and the timer does not only end the rest after a renewal.
+  private var timesHandshake: Bool { phase == .fresh || carriage.timesRequest }
 
   private mutating func handshakeElapsed() {
     switch (phase, settings.role) {

@@ -2,7 +2,8 @@
 
 /// The timers of a connection.
 package enum ConnectionTimer: Int, CaseIterable, Sendable {
-  /// Server: the first frame must have arrived. Client: the welcome must have arrived.
+  /// Server: the first frame must have arrived. Client: the welcome must have arrived. On an open
+  /// connection of a server: another renewal is not decided about until then.
   case handshake
   /// The current frame must be complete.
   case frame

@@ -6,7 +6,8 @@ package enum LinkNews: Equatable, Sendable {
   case request(RequestNews)
   case stream(StreamNews, serial: UInt32)
   case observed(LinkObservation)
-  /// The client has shown who it is: call `admit` or `turnAway`. Only a server hears it.
+  /// The client has shown who it is, in its greeting or to renew its credential: call `admit` or
+  /// `turnAway`. Only a server hears it.
   case identify
   /// The peer cancelled its request: stop the work on it.
   case cancel(InboundID)
@@ -20,6 +21,8 @@ package enum LifeNews: Equatable, Sendable {
   case established
   /// The peer is going away: start no new requests here.
   indirect case peerLeaving(GoAway)
+  /// The server has answered this client's renewal.
+  indirect case renewed(RenewalAnswer)
   /// No exchange can complete any more. The close follows when the peer has been notified.
   indirect case abandon(CloseReason)
 }

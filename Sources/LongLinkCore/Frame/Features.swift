@@ -22,8 +22,11 @@
     rawValue & other.rawValue == other.rawValue
   }
 
+  /// A client's credential can be renewed on the connection.
+  package static let renewal = Features(rawValue: 8)
+
   /// The features that this version of the library supports.
-  package static let supported: Features = [.metadata, .fragments, .streams]
+  package static let supported: Features = [.metadata, .fragments, .streams, .renewal]
 
   /// The set without the features that need one that is missing.
   package var withNeeds: Features {

@@ -9,7 +9,7 @@ package enum FrameKind: UInt8, CaseIterable, Hashable, Sendable {
   case cancel = 0x04
   case credit = 0x05
   case push = 0x06
-  case pushAck = 0x07
+  case renewal = 0x07
   case ping = 0x08
   case pong = 0x09
   case hello = 0x0A

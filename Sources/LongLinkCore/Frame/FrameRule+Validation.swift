@@ -9,17 +9,22 @@ extension FrameRule {
   ) throws(Violation) {
     let rule = FrameRule(head.kind)
     guard rule.admits(head.serial, from: sender) else {
-      let isReserved = head.kind == .push && head.serial == Wire.acknowledgedPushSerial
       let isAgreed = features.contains(FrameRule.features(head.kind))
-      throw Violation(isReserved || !isAgreed ? .kindNotAgreed : .serialOutOfRange, head)
+      throw Violation(isAgreed ? .serialOutOfRange : .kindNotAgreed, head)
     }
     switch rule.content {
     case .message: try validateMessage(head, features, most: most)
     case .item: try validateItem(head, features, most: most)
-    case .control(let limit): try validateControl(head, features, 0...limit)
+    case .control(let limit):
+      let isLong = limit == Wire.controlLimit
+      try validateControl(
+        head, features, 0...limit, otherwise: isLong ? .lengthOverLimit : .sizeNotAllowed)
     case .number(let count): try validateControl(head, features, count...count)
     case .ignored: try validateLength(head, most: most)
-    case .unknown: throw Violation(.kindNotAgreed, head)
+    case .renewal:
+      let least = sender == .client ? 1 : 0
+      try validateControl(
+        head, features, least...Wire.controlLimit, hasTag: sender == .server)
     }
   }
 
@@ -64,17 +69,18 @@ extension FrameRule {
   }
 
   private static func validateControl(
-    _ head: FrameHead, _ features: Features, _ sizes: ClosedRange<Int>
+    _ head: FrameHead, _ features: Features, _ sizes: ClosedRange<Int>, hasTag: Bool = false,
+    otherwise rule: Violation.Rule = .sizeNotAllowed
   ) throws(Violation) {
     guard features.contains(FrameRule.features(head.kind)) else {
       throw Violation(.kindNotAgreed, head)
     }
     guard head.flags.isEmpty else { throw Violation(.flagNotAllowed, head) }
-    guard head.tag == 0 else { throw Violation(.tagNotAllowed, head, value: UInt64(head.tag)) }
+    guard hasTag || head.tag == 0 else {
+      throw Violation(.tagNotAllowed, head, value: UInt64(head.tag))
+    }
     guard sizes.contains(head.length) else {
-      let isLong = sizes.upperBound == Wire.controlLimit
-      throw Violation(
-        isLong ? .lengthOverLimit : .sizeNotAllowed, head, value: UInt64(head.length))
+      throw Violation(rule, head, value: UInt64(head.length))
     }
   }
 }

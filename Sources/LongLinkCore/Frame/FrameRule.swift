@@ -29,8 +29,8 @@ package struct FrameRule: Equatable, Sendable {
     case number(Int)
     /// Anything up to the largest body; it is read and ignored.
     case ignored
-    /// Nothing: the feature that uses the kind is not supported.
-    case unknown
+    /// A credential of the client, or the server's answer, whose tag is a code.
+    case renewal
   }
 
   package let serials: Serials
@@ -56,7 +56,7 @@ package struct FrameRule: Equatable, Sendable {
       case .item: FrameRule(.exchange, .item)
       case .end: FrameRule(.sender, .number(0))
       case .credit: FrameRule(.exchange, .number(4))
-      case .pushAck: FrameRule(.any, .unknown)
+      case .renewal: FrameRule(.reserved(0), .renewal)
       case .ignorable: FrameRule(.any, .ignored)
       }
   }
@@ -79,8 +79,8 @@ package struct FrameRule: Equatable, Sendable {
   package static func features(_ kind: FrameKind) -> Features {
     switch kind {
     case .item, .end, .credit: .streams
-    case .request, .response, .cancel, .push, .pushAck, .ping, .pong, .hello, .welcome, .goaway,
-      .ignorable:
+    case .renewal: .renewal
+    case .request, .response, .cancel, .push, .ping, .pong, .hello, .welcome, .goaway, .ignorable:
       []
     }
   }

@@ -31,11 +31,13 @@ package enum Wire {
   package static let nameLimit = 1_024
   /// The longest credential of a configuration, in bytes, so that it fits into a hello.
   package static let credentialLimit = 60_000
+  /// The least time between two renewals that a server decides about, and from a welcome or an
+  /// answer to a client's next renewal, in nanoseconds.
+  package static let renewalRest: Int64 = 1_000_000_000
   /// The most alternative servers that are read from a goaway.
   package static let alternativesLimit = 8
 
   package static let plainPushSerial: UInt32 = 1
-  package static let acknowledgedPushSerial: UInt32 = 2
   package static let handshakeSerial: UInt32 = 3
   package static let goawaySerial: UInt32 = 4
   /// The first serial that is not reserved.

@@ -53,6 +53,14 @@ extension ClientMachine {
     case worked(ID)
     /// A request has ended on the link: with a response or, if those count, at its deadline.
     case outcome(ID, isError: Bool)
+    /// The server has accepted the next credential of a link for this time, in nanoseconds; nil
+    /// without an end.
+    case renewed(ID, validity: Int64?)
+    /// The credential of a link was not renewed: the next one is refused or, if `refusal` is nil,
+    /// the application has none, or the server cannot judge it.
+    case notRenewed(ID, refusal: (credential: [UInt8], code: ResponseCode)?)
+    /// The next credential of a link can only be shown on another one.
+    case cannotRenew(ID)
     /// A link takes no requests any more, and has answered some.
     case answered
     /// A link that took requests has ended.
@@ -84,8 +92,9 @@ extension ClientMachine {
   package typealias Hints = (stayAway: Int64?, alternatives: Int)
 
   /// What a handshake has agreed on, in nanoseconds: when the link is proven, once bytes have
-  /// arrived, and how long the server accepts its credential; nil without an end.
-  package typealias Terms = (proof: Int64, validity: Int64?)
+  /// arrived, and how long the server accepts its credential; nil without an end. And whether it
+  /// takes the next one on the link.
+  package typealias Terms = (proof: Int64, validity: Int64?, renewsInPlace: Bool)
 
   /// What a long link has done: whether the server has answered anything of an exchange, whether
   /// there were requests, and how long it took them, in nanoseconds.

@@ -35,6 +35,8 @@ package struct ClientMachine: Equatable {
   package private(set) var refusals = CredentialRefusals()
   /// The credentials that servers have refused over short links.
   package private(set) var shortRefusals = CredentialRefusals()
+  /// The refusals before the last renewal on the long link.
+  private var refusalsBefore: UInt64 = 0
 
   package init(
     servers: [ServerList.Entry], _ settings: LinkMachine.Settings, ways: WayMachine.Settings
@@ -46,6 +48,7 @@ package struct ClientMachine: Equatable {
   package mutating func nextEffect() -> Effect? {
     guard let effect = link.nextEffect() else { return ways.nextEffect().map(Effect.short) }
     if case .roundFailed = effect { ways.roundFailed() }
+    if case .renew = effect { refusalsBefore = refusals.count }
     return .long(effect)
   }
 
@@ -118,10 +121,7 @@ extension ClientMachine {
       link.noCredential(round: round, at: now, bits: bits)
     case .refused(let credential, let code, let known):
       refusals.refused(credential, code, since: known, hasOther: link.isReplacing)
-      guard refusals.finalCode != nil else { return }
-      link.stop(at: now)
-      // Requests may go over short links, as after a round that has failed.
-      ways.roundFailed()
+      stopIfRefused(at: now)
     case .reached(let id): link.reached(id)
     case .turnedAway(let id, let isRefusal, let hints):
       turnedAway(id, isRefusal: isRefusal, hints, at: now)
@@ -139,12 +139,22 @@ extension ClientMachine {
       link.peerLeft(
         id, .goneAway(code), hint: hints.stayAway, alternatives: hints.alternatives, at: now,
         bits: bits)
+      stopIfRefused(at: now)
     case .heard(let id): link.heard(id)
     case .ponged(let id):
       link.heard(id)
       ways.ponged(id)
     case .worked(let id): link.worked(id)
     case .outcome(let id, let isError): link.outcome(id, isError: isError, at: now, bits: bits)
+    case .renewed(let id, let validity):
+      if link.isCurrent(id) { refusals.forget() }
+      link.renewed(id, validFor: validity, at: now, bits: bits)
+    case .notRenewed(let id, let refusal):
+      if let refusal, link.isCurrent(id) {
+        refusals.refused(refusal.credential, refusal.code, since: refusalsBefore)
+      }
+      link.notRenewed(id, again: refusals.finalCode == nil, at: now)
+    case .cannotRenew(let id): link.cannotRenew(id, at: now, bits: bits)
     case .answered: ways.answered()
     case .ended(let id, let reason, let record): ended(id, reason, record, at: now, bits: bits)
     }
@@ -175,7 +185,8 @@ extension ClientMachine {
     _ id: ID, _ terms: Terms, at now: LinkInstant, bits: () -> UInt64
   ) {
     link.established(
-      id, provenAfter: terms.proof, validFor: terms.validity, at: now, bits: bits)
+      id, provenAfter: terms.proof, validFor: terms.validity, renewsInPlace: terms.renewsInPlace,
+      at: now, bits: bits)
     if link.isCurrent(id) { shortRefusals.forget() }
   }
 
@@ -190,6 +201,16 @@ extension ClientMachine {
       ways.lost(at: now)
       ways.wasCut(on: server, hasRequests: record.hasRequests, life: record.life)
     }
+    stopIfRefused(at: now)
+  }
+
+  /// Stops the long link, unless it still carries requests, if the credential is refused for good.
+  private mutating func stopIfRefused(at now: LinkInstant) {
+    guard refusals.finalCode != nil, !link.isReplacing else { return }
+    link.stop(at: now)
+    ways.lost(at: now)
+    // Requests may go over short links, as after a round that has failed.
+    ways.roundFailed()
   }
 
   private mutating func handle(_ fact: Short, at now: LinkInstant, bits: () -> UInt64) {

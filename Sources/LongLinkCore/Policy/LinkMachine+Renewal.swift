@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Credentials: the move to a link with a new one before the current link's expires, and rounds for
-/// which there is none.
+/// Credentials: the next one for the current link before its own expires, or the move to a link
+/// with it, and rounds for which there is none.
 extension LinkMachine {
-  /// The shortest time from a link to its renewal, in nanoseconds. A server that accepts
-  /// credentials for less does not get a new link each time: they expire, and back-off applies.
-  static let leastRenewal: Int64 = 1_000_000_000
-  /// The shortest time between two attempts at one renewal, in nanoseconds.
+  /// The shortest time between two attempts at a move to the next credential, in nanoseconds.
   static let leastRenewalRetry: Int64 = 100_000_000
 
-  /// Schedules the move to a link with a new credential: at 75 to 90 % of its validity, drawn at
-  /// random, so that clients that came together do not move together.
+  /// Schedules the renewal of the current link's credential: at 75 to 90 % of its validity, drawn
+  /// at random, so that clients that came together do not renew together; but not within a second.
+  /// A server that accepts credentials for less does not get a new one each time: they expire, and
+  /// back-off applies.
   mutating func armRenewal(after validity: Int64, at now: LinkInstant, bits: () -> UInt64) {
     current?.expiresAt = now + validity
     let part = 750 + Int64(bits() % 151)
     let (whole, rest) = validity.quotientAndRemainder(dividingBy: 1_000)
     let drawn = whole * part + rest * part / 1_000
-    renewAt = now + min(validity, max(LinkMachine.leastRenewal, drawn))
+    renewAt = now + min(validity, max(Wire.renewalRest, drawn))
   }
 
-  /// Begins a round for a link with a new credential. If it fails, another one begins in a quarter
-  /// of the time that is left, down to a tenth of a second. There is none once the time is over.
+  /// Has the next credential shown on the link, or begins a round for a link with it. If the round
+  /// fails, another one begins in a quarter of the time that is left, down to a tenth of a second.
+  /// There is none once the time is over.
   mutating func renew(at now: LinkInstant, bits: () -> UInt64) {
     guard let current, current.expiresAt > now else {
       renewAt = .distantFuture
+      return
+    }
+    guard !current.renewsInPlace else {
+      renewAt = .distantFuture
+      effects.append(.renew(current.id))
       return
     }
     renewAt = now + max(LinkMachine.leastRenewalRetry, (current.expiresAt - now) / 4)
@@ -31,6 +36,35 @@ extension LinkMachine {
       return
     }
     beginRound(at: now, for: .renewal, bits: bits)
+  }
+
+  /// Handles the next credential of a link, which its server accepts for `validity` nanoseconds;
+  /// nil without an end.
+  package mutating func renewed(
+    _ attempt: AttemptID, validFor validity: Int64?, at now: LinkInstant, bits: () -> UInt64
+  ) {
+    guard isCurrent(attempt) else { return }
+    if let validity {
+      armRenewal(after: validity, at: now, bits: bits)
+    } else {
+      current?.expiresAt = .distantFuture
+    }
+  }
+
+  /// Handles a renewal without a result. Unless the client is given up, another one follows in a
+  /// quarter of the time that is left, but not within a second.
+  package mutating func notRenewed(_ attempt: AttemptID, again: Bool, at now: LinkInstant) {
+    guard let current, current.id == attempt, again else { return }
+    renewAt = now + max(Wire.renewalRest, (current.expiresAt - now) / 4)
+  }
+
+  /// Handles a credential that can only be shown on another link.
+  package mutating func cannotRenew(
+    _ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64
+  ) {
+    guard isCurrent(attempt) else { return }
+    current?.renewsInPlace = false
+    renew(at: now, bits: bits)
   }
 
   /// The server of the current link, if its replacement should be made there too.

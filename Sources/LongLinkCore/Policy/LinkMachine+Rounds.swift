@@ -52,7 +52,7 @@ extension LinkMachine {
     effects.removeAll { effect in
       switch effect {
       case .resolve, .connect: true
-      case .abandon, .use, .retire, .expire, .probe, .proven, .roundFailed, .wait: false
+      case .abandon, .use, .retire, .expire, .probe, .proven, .renew, .roundFailed, .wait: false
       }
     }
     for attempt in attempts { effects.append(.abandon(attempt.id, .left)) }
@@ -181,10 +181,11 @@ extension LinkMachine {
   /// Handles a complete handshake: its attempt becomes the link, unless another was first.
   ///
   /// The link is proven after `life` nanoseconds, once bytes have arrived. The server accepts its
-  /// credential for `validity` nanoseconds; nil without an end.
+  /// credential for `validity` nanoseconds, nil without an end, and may take the next one on the
+  /// link.
   package mutating func established(
     _ attempt: AttemptID, provenAfter life: Int64, validFor validity: Int64? = nil,
-    at now: LinkInstant, bits: () -> UInt64
+    renewsInPlace: Bool = false, at now: LinkInstant, bits: () -> UInt64
   ) {
     guard current?.id != attempt, !retired.contains(where: { $0.id == attempt }) else { return }
     guard let index = attempts.firstIndex(where: { $0.id == attempt }) else {
@@ -198,7 +199,8 @@ extension LinkMachine {
     if former != nil { counts.migrations += 1 }
     abandonCurrent(at: now, followedBy: attempt)
     current = Current(
-      id: attempt, target: target, since: former?.since ?? now, provenAt: now + life)
+      id: attempt, target: target, since: former?.since ?? now, provenAt: now + life,
+      renewsInPlace: renewsInPlace)
     outcomes = OutcomeWindow()
     if lastTarget != target, purpose != .preferred { counts.failovers += 1 }
     lastTarget = target

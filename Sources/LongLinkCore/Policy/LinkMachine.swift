@@ -35,6 +35,8 @@ package struct LinkMachine: Equatable {
     case probe(AttemptID)
     /// The link has proved itself.
     case proven(AttemptID)
+    /// Show the server the next credential on this link.
+    case renew(AttemptID)
     /// All attempts of a round have failed.
     case roundFailed(Target)
     /// The next round begins later, for this reason.
@@ -134,8 +136,10 @@ package struct LinkMachine: Equatable {
     var hasLasted = false
     /// Whether bytes of the server have arrived since the link's handshake.
     var isHeard = false
-    /// When the credential that the link was made with expires.
+    /// When the link's credential expires.
     var expiresAt = LinkInstant.distantFuture
+    /// Whether the credential is renewed on the link itself, and not on another one.
+    var renewsInPlace = false
   }
 
   struct Retired: Equatable, Sendable {
@@ -176,7 +180,7 @@ package struct LinkMachine: Equatable {
   var outcomes = OutcomeWindow()
   /// When a server of better priority is tried next.
   var preferredAt = LinkInstant.distantFuture
-  /// When a link with a new credential is to replace the current one.
+  /// When the credential of the current link is to be renewed.
   var renewAt = LinkInstant.distantFuture
   /// Servers that a draining one has named and that were not tried yet.
   var alternatives: [Target] = []

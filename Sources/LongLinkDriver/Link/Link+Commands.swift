@@ -175,21 +175,28 @@ extension Link {
     rescheduleTimer()
   }
 
-  /// Returns the credential of the client's hello, once; nil if the client has sent no hello.
+  /// Sends this client's next credential, on a link that `canRenew`.
+  package func renew(with credential: [UInt8]) {
+    core.renew(with: credential, at: loop.now)
+    settleAtEndOfTurn()
+  }
+
+  /// Returns the credential of the client's hello or renewal, once; nil if the client has sent no
+  /// hello.
   package func takeCredential() -> [UInt8]? { core.takeCredential() }
 
   /// Returns the `client_id` of the client's hello, once, when the link is open; nil without one.
   package func takeClientID() -> ClientID? { core.takeClientID() }
 
-  /// Accepts the client that has been identified. Its credential expires after `expiresIn`
-  /// milliseconds; 0 for never.
+  /// Accepts the client that has been identified, or its next credential, which expires after
+  /// `expiresIn` milliseconds; 0 for never.
   package func admit(expiresIn: UInt32) {
     core.admit(expiresIn: expiresIn, at: loop.now)
     settle()
     rescheduleTimer()
   }
 
-  /// Does not accept the client: says why, and closes.
+  /// Does not accept the client, and closes; or does not accept its next credential. Says why.
   package func turnAway(_ code: ResponseCode, _ reason: String) {
     core.turnAway(code, reason, at: loop.now)
     settle()

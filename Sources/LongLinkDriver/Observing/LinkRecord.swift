@@ -51,7 +51,7 @@ package final class LinkRecord {
   func note(_ news: LifeNews, of link: Link) {
     switch news {
     case .established: if link.isOpen { open(link) }
-    case .peerLeaving: break
+    case .peerLeaving, .renewed: break
     case .abandon:
       let inbound = link.connection.inbound.outlivedHandlers.count { !$0.hasEnded }
       underWay = (link.owner?.requestsCarried(by: link) ?? 0, inbound)

@@ -118,7 +118,7 @@ public final class Peer: RequestSender {
   public let loop: EventLoop
   private let reference: LoopBound<Reference>
   private let ownPort: SenderPort
-  /// Set once, before anything that the peer sends is acted on.
+  /// Set before anything that the peer sends is acted on, and again when its credential is renewed.
   private let identity = Mutex<Identity?>(nil)
   /// What its messages take, decoded; nil on a client.
   let decoded: DecodedMemory?
@@ -154,7 +154,8 @@ public final class Peer: RequestSender {
   /// How the connection is secured, with the peer's verified certificate; nil if it is plain.
   public var security: ConnectionSecurity? { identity.withLock(of: self) { $0 }?.security }
 
-  /// Records who the peer is; on the loop, before anything that it sends is acted on.
+  /// Records who the peer is; on the loop, before anything that it sends is acted on, or with what
+  /// has changed about it.
   package func identified(
     as principal: PrincipalRecord?, security: ConnectionSecurity?, client: (any PeerClient)? = nil
   ) {

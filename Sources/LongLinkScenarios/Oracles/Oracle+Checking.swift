@@ -110,7 +110,7 @@ extension Oracle {
 
   private func checkCounters() async {
     var (sent, received, handled): (UInt64, UInt64, UInt64) = (0, 0, 0)
-    var (succeeded, items): (UInt64, Int64) = (0, 0)
+    var (succeeded, expired, items): (UInt64, UInt64, Int64) = (0, 0, 0)
     let (clients, servers) = box.value.withLock { ($0.clients, $0.servers) }
     for watched in clients {
       let counters = await watched.client.counters()
@@ -145,6 +145,7 @@ extension Oracle {
         of: watched.name)
       checkRules(
         counters.violations.keys.compactMap(Violation.Rule.init(rawValue:)), foundBy: watched.name)
+      expired += counters.credentialsExpired
       sent += counters.connections.requestsSent
       received += counters.connections.requestsReceived
       handled += counters.connections.handled - counters.connections.handlersSkipped
@@ -156,6 +157,7 @@ extension Oracle {
     if received > sent {
       found(.countersAgree, "\(received) requests arrived, of \(sent) that were sent")
     }
+    if expired == 0 { checkRenewals() }
     if items < 0 { found(.countersAgree, "\(-items) more items arrived than were sent") }
     if handled != UInt64(requests.runCount) {
       found(.countersAgree, "\(handled) handlers were counted, and \(requests.runCount) ran")
@@ -165,6 +167,13 @@ extension Oracle {
     if succeeded < reported || succeeded > reported + UInt64(requests.unseenCount) {
       found(.countersAgree, "\(succeeded) successes were counted, and \(reported) were reported")
     }
+  }
+
+  /// Checks that no request has ended with its credential, because none had expired.
+  private func checkRenewals() {
+    let (ended, isExcused) = (requests.expiredCount, box.value.withLock { $0.endsPrincipals })
+    guard ended > 0, !isExcused else { return }
+    found(.renewedInPlace, "\(ended) requests ended, and no credential had expired")
   }
 
   /// Checks that no peer has broken a rule in the eyes of another one, unless bytes were damaged.

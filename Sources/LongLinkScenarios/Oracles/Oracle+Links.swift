@@ -30,6 +30,8 @@ extension Oracle.State {
       clients[client].violations.append(violation.rule)
     case .failed(let id, _):
       clients[client].links[id] = nil
+    case .renewed:
+      renewals += 1
     default:
       break
     }
@@ -57,6 +59,7 @@ extension LinkEvent {
     case .roundFailed(let server, _): "could not connect to any address of \(server)"
     case .established(let id): "connected by attempt \(id)"
     case .worked(let id): "the link of attempt \(id) works"
+    case .renewed: "the credential was renewed"
     case .damaged(_, let violation): "dropped a damaged packet: \(violation)"
     case .goaway(_, let code, let retryAfter, let spread):
       "got goaway: \(code), reconnect after \(retryAfter.inSeconds) within \(spread.inSeconds)"

@@ -53,6 +53,10 @@ package final class Oracle: Sendable {
   struct State {
     var links = LinkWatch()
     var credit = CreditWatch()
+    /// The credentials that were renewed on their connections.
+    var renewals = 0
+    /// Whether servers end the connections of principals.
+    var endsPrincipals = false
     /// Whether the network has damaged bytes.
     var isDamaged = false
     var pacing: [PacingModel] = []
@@ -155,6 +159,9 @@ package final class Oracle: Sendable {
       }
     }
   }
+
+  /// Records that servers end the connections of principals, with the code of expired credentials.
+  func endsPrincipals() { box.value.withLock { $0.endsPrincipals = true } }
 
   /// The broken promises found so far.
   package var findings: [OracleFinding] { box.value.withLock { $0.findings } }

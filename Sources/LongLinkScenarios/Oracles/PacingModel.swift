@@ -12,8 +12,6 @@ struct PacingModel {
   private let name: String
   private let policy: ReconnectPolicy
   private let servers: Int
-  /// Whether links are replaced because their credentials expire.
-  private let renews: Bool
   /// The interval between the attempts of one round (RFC 8305, section 5).
   private static let stagger: Int64 = 250_000_000
   /// The time after the last first attempt of a round until the only second one.
@@ -50,13 +48,14 @@ struct PacingModel {
   private var shortDrains = 0
   /// The number of delays that equalled their window to the nanosecond.
   private var unjittered = 0
+  /// Whether the network has changed since the last new link: it may be replaced at its server.
+  private var mayReplace = false
   private(set) var broken: [OracleFinding] = []
 
   init(name: String, configuration: ClientConfiguration) {
     self.name = name
     policy = configuration.reconnect
     servers = configuration.servers.count
-    renews = configuration.identity.credential != nil
   }
 
   /// The longest delay that the policy allows.
@@ -76,11 +75,12 @@ struct PacingModel {
     case .established(let id):
       current = (id, current?.since ?? time, false)
       notBefore = nil
+      mayReplace = false
     case .worked(let id):
       guard current?.id == id else { return }
       current?.hasWorked = true
       outage = Outage()
-    case .damaged, .shortEnded:
+    case .damaged, .shortEnded, .renewed:
       break
     case .goaway(let id, let code, let retryAfter, let spread):
       if code == .draining, let server = targets[id] {
@@ -100,6 +100,7 @@ struct PacingModel {
       (current, notBefore) = (nil, nil)
     case .pathChanged:
       notBefore = nil
+      mayReplace = true
       outage.moves += 1
     case .resumed:
       notBefore = nil
@@ -117,8 +118,6 @@ struct PacingModel {
     }
     guard link.hasWorked else {
       outage.failures += 1
-      // A round to the same server may be under way, for a new credential.
-      if renews { outage.moves += 1 }
       return
     }
     let first = reason == .heartbeatLost ? policy.afterLostHeartbeat : policy.afterClose
@@ -133,6 +132,11 @@ extension PacingModel {
   private mutating func attempt(
     _ id: UInt32, round: UInt32, at address: SocketAddress, replaces: Bool, at time: LinkInstant
   ) {
+    // A better server may be tried at any time, and the same one only after a change.
+    if replaces, !mayReplace, let current, targets[current.id] == targets[id] {
+      broken.append(
+        OracleFinding(.renewedInPlace, at: time, "\(name): attempt \(id) replaces a link"))
+    }
     // The client may have left its link without an event, for example for other servers.
     if !replaces { current = nil }
     if self.round == round {

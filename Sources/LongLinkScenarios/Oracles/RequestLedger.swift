@@ -143,6 +143,16 @@ package final class RequestLedger: Sendable {
     state.withLock { $0.entries.values.count { if case .success = $0.end { true } else { false } } }
   }
 
+  /// The number of requests and streams that ended with the credential of their connection.
+  var expiredCount: Int {
+    state.withLock {
+      $0.entries.values.count { entry in
+        guard case .failure(let error) = entry.end else { return false }
+        return error.closeReason == .goneAway(.unauthenticated) && error.code != .notAccepted
+      }
+    }
+  }
+
   /// The number of streams whose callers have not seen a success, though there may have been one.
   var unseenCount: Int {
     state.withLock {

@@ -18,13 +18,14 @@ package struct FaultProfile: Hashable, Sendable {
   package var count: ClosedRange<Int>
   /// Whether clients have short links beside the long one; one in four has short links alone.
   package var hasShortLinks = false
-  /// Whether clients prove who they are, with credentials that expire and that servers refuse.
-  package var hasCredentials = false
+  /// Whether applications may have no credential for a while, or an old one, and servers may refuse
+  /// it or be unable to judge it. Otherwise clients always have one that is accepted.
+  package var refusesCredentials = false
 
   /// Makes a profile. Negative rates or counts are a programming error.
   package init(
     name: String, rates: [FaultKind: Int], count: ClosedRange<Int> = 5...12,
-    hasShortLinks: Bool = false, hasCredentials: Bool = false
+    hasShortLinks: Bool = false, refusesCredentials: Bool = false
   ) {
     precondition(rates.values.allSatisfy { $0 >= 0 }, "a rate must not be negative")
     precondition(count.lowerBound >= 0, "a count of faults must not be negative")
@@ -32,7 +33,7 @@ package struct FaultProfile: Hashable, Sendable {
     self.rates = rates
     self.count = count
     self.hasShortLinks = hasShortLinks
-    self.hasCredentials = hasCredentials
+    self.refusesCredentials = refusesCredentials
   }
 
   /// 5 to 12 faults of all kinds, equally likely.
@@ -80,14 +81,13 @@ package struct FaultProfile: Hashable, Sendable {
     ],
     count: 10...20, hasShortLinks: true)
 
-  /// 5 to 12 faults of all kinds, for clients with credentials that expire after 2 s to 60 s, that
-  /// servers refuse, and that some servers cannot judge for a while; and principals whose
-  /// connections a server ends.
+  /// 5 to 12 faults of all kinds, for clients whose credentials servers refuse, or cannot judge for
+  /// a while; and principals whose connections a server ends.
   package static let credentials = FaultProfile(
     name: "credentials",
     rates: Dictionary(
       uniqueKeysWithValues: FaultKind.everywhere.map { ($0, 1) } + [(.endedPrincipal, 5)]),
-    hasCredentials: true)
+    refusesCredentials: true)
 
   /// The predefined profiles.
   package static let all = [

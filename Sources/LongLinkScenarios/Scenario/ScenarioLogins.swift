@@ -15,19 +15,29 @@ struct ScenarioLogins: Sendable {
   private struct NoCredential: Error {}
   private struct CannotSay: Error {}
 
-  /// The credential of a client's next connect.
+  /// A client's next credential.
   func credential(of client: Int, on loop: EventLoop) async throws -> [UInt8] {
     let (number, isHealed) = stage.state.withLock { state in
       state.credentials[client, default: 0] += 1
       return (state.credentials[client, default: 0], state.isHealed)
     }
-    let plan = isHealed ? .healed : stage.plan.credential(number, of: client)
+    let plan = plan(of: number, of: client, isHealed: isHealed)
     if plan.delay > .zero { try await loop.sleep(for: plan.delay) }
     switch plan.source {
     case .fresh: return Self.bytes(client, number, isHealed)
     case .stale: return Self.bytes(client, max(1, number - 1), isHealed)
     case .fails: throw NoCredential()
     }
+  }
+
+  /// What becomes of a client's credential with a number.
+  private func plan(
+    of number: Int, of client: Int, isHealed: Bool
+  ) -> ScenarioPlan.Credential {
+    if isHealed { return .healed }
+    let drawn = stage.plan.credential(number, of: client)
+    guard !stage.scenario.profile.refusesCredentials else { return drawn }
+    return ScenarioPlan.Credential(validity: drawn.validity ?? .seconds(12))
   }
 
   private static func bytes(_ client: Int, _ number: Int, _ isHealed: Bool) -> [UInt8] {
@@ -46,7 +56,7 @@ struct ScenarioLogins: Sendable {
     let client = Int(bytes[0])
     let isHealed = bytes[1] == 1 || stage.state.withLock { $0.isHealed }
     let number = Int(Array(bytes[2...]).word(at: 0))
-    let plan = isHealed ? .healed : stage.plan.credential(number, of: client)
+    let plan = plan(of: number, of: client, isHealed: isHealed)
     if plan.judging > .zero { try await loop.sleep(for: plan.judging) }
     switch plan.verdict {
     case .accepted: return Authentication(Self.principal(client), validity: plan.validity)
@@ -65,6 +75,7 @@ struct ScenarioLogins: Sendable {
   func endPrincipal(_ fault: ScenarioPlan.Fault, at server: LongLinkServer) {
     let client = Int(fault.detail % UInt64(stage.plan.clients.count))
     let bound = Duration.milliseconds(Int(fault.detail >> 8 % 3_000))
+    stage.oracle.endsPrincipals()
     stage.simulation.spawn {
       _ = await server.endConnections(of: Self.principal(client).name, within: bound)
     }

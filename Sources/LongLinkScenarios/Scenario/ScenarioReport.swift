@@ -25,6 +25,8 @@ package struct ScenarioReport: Sendable {
   package let completedStreams: Int
   /// The number of items that were read, on both sides.
   package let items: Int
+  /// The number of credentials that were renewed on their connections.
+  package let renewals: Int
   /// The number of injected faults by kind. A fault without a victim is not counted.
   package let faults: [FaultKind: Int]
   /// The timeline of the run; nil unless the run was recorded.

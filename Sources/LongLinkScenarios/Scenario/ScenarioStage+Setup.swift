@@ -49,10 +49,8 @@ extension ScenarioStage {
     configuration.name = plan.name
     configuration.observers = observers
     configuration.security = try ScenarioCertificates(stage: self).security(ofServer: index)
-    if scenario.profile.hasCredentials {
-      configuration.identity.authenticate = { [self, loop = run.loop] request in
-        try await ScenarioLogins(stage: self).authenticate(request, on: loop)
-      }
+    configuration.identity.authenticate = { [self, loop = run.loop] request in
+      try await ScenarioLogins(stage: self).authenticate(request, on: loop)
     }
     let server = try LongLinkServer(configuration, on: [run.loop])
     oracle.watch(server, on: [run.loop], named: plan.name)
@@ -116,12 +114,10 @@ extension ScenarioStage {
       configuration.name = name
       configuration.observers = observers
       configuration.security = try security.map { oracle.watching(try $0.client()) }
-      if scenario.profile.hasCredentials {
-        configuration.identity.credential = { [self] in
-          try await ScenarioLogins(stage: self).credential(of: index, on: loop)
-        }
-        configuration.identity.sendsCredentialUnencrypted = true
+      configuration.identity.credential = { [self] in
+        try await ScenarioLogins(stage: self).credential(of: index, on: loop)
       }
+      configuration.identity.sendsCredentialUnencrypted = true
       if client.hasShortLinks {
         configuration.ways =
           (client.hasLongLink ? [.longLink] : [])

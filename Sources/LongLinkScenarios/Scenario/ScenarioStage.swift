@@ -93,6 +93,7 @@ final class ScenarioStage: Sendable {
       streams: oracle.items.openedCount,
       completedStreams: oracle.items.completedCount,
       items: oracle.items.readCount,
+      renewals: oracle.box.value.withLock { $0.renewals },
       faults: state.withLock { $0.faults },
       timeline: isRecording ? oracle.box.value.withLock { $0.recorder?.timeline } : nil)
   }
@@ -160,7 +161,7 @@ extension ScenarioStage {
   private func recover() async throws {
     var hint = plan.servers.map(\.drainSpread).max() ?? .zero
     // A credential of before may still be asked for, and judged.
-    if scenario.profile.hasCredentials { hint += .seconds(15) }
+    if scenario.profile.refusesCredentials { hint += .seconds(15) }
     for (index, client) in clients.enumerated() {
       let hasLongLink = plan.clients[index].hasLongLink
       let limit = Oracle.recoveryTime(of: client.configuration, hint: hint)

@@ -125,6 +125,22 @@ extension ServerShared {
     state.withLock { state in _ = state.handshakes.leave(admission.id) }
   }
 
+  /// Gives a connection's next credential a place until the server has decided about it. False if
+  /// there is none, or if its address asks for more decisions than new connections would.
+  func beginRenewal(of admission: Admission, at now: LinkInstant) -> Bool {
+    state.withLock { state in
+      guard state.renewals < maxRenewals else { return false }
+      if let group = admission.group, !state.rates.take(group, at: now) { return false }
+      state.renewals += 1
+      return true
+    }
+  }
+
+  /// Frees the place.
+  func endRenewal() {
+    state.withLock { $0.renewals -= 1 }
+  }
+
   /// Whether a connection was to make room before its lane had it.
   func isLeaving(_ admission: Admission) -> Bool {
     state.withLock { $0.leaving.contains(admission.id) }

@@ -10,8 +10,8 @@ public struct Authentication: Sendable {
 
   /// Accepts a client as `principal`, for `validity` or without an end.
   ///
-  /// The client is told the time, and moves to a new connection before it ends, with a new
-  /// credential. A connection that is still there at the end gets a goaway with 401.
+  /// The client is told the time, and shows its next credential before it ends. A connection whose
+  /// credential was not renewed by then gets a goaway with 401.
   public init(_ principal: Principal, validity: Duration? = nil) {
     self.principal = principal
     self.validity = validity

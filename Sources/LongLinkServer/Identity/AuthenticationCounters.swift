@@ -4,7 +4,9 @@
 package struct AuthenticationCounters: Hashable, Sendable {
   /// Clients that were accepted.
   package internal(set) var accepted: UInt64 = 0
-  /// Clients that were refused with 401 or 403.
+  /// Next credentials of connected clients that were accepted.
+  package internal(set) var renewed: UInt64 = 0
+  /// Clients and next credentials that were refused with 401 or 403.
   package internal(set) var refused: UInt64 = 0
   /// Calls that threw another error; their clients got 503, and may come back.
   package internal(set) var failed: UInt64 = 0
@@ -16,6 +18,7 @@ package struct AuthenticationCounters: Hashable, Sendable {
   /// Adds the counters of another loop.
   static func += (lhs: inout AuthenticationCounters, rhs: AuthenticationCounters) {
     lhs.accepted += rhs.accepted
+    lhs.renewed += rhs.renewed
     lhs.refused += rhs.refused
     lhs.failed += rhs.failed
     lhs.timedOut += rhs.timedOut

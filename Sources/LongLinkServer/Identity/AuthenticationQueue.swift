@@ -4,7 +4,8 @@ import LongLinkCore
 import LongLinkDriver
 @_spi(Loop) import LongLinkTransport
 
-/// The calls of a server's `authenticate` function for the connections of one loop.
+/// The calls of a server's `authenticate` function for the connections of one loop, when they open
+/// and when their clients renew their credentials.
 ///
 /// There is a bound on the calls that have not returned, also of those that were given up; further
 /// connections wait, and addresses take turns. Each connection gets its answer within the bound in
@@ -14,6 +15,8 @@ final class AuthenticationQueue: TimerHandler {
 
   private struct Entry {
     let connection: ServerConnection
+    /// Whether it is about the next credential of an open connection.
+    let renews: Bool
     let timer: LoopTimer
     var task: Task<Void, Never>?
     /// The number of the entry's call; nil before that begins.
@@ -22,6 +25,7 @@ final class AuthenticationQueue: TimerHandler {
 
   private let function: Function
   private let loop: EventLoop
+  private let shared: ServerShared
   private let limit: Int
   /// The most time for one client, in nanoseconds.
   private let timeout: Int64
@@ -37,7 +41,11 @@ final class AuthenticationQueue: TimerHandler {
   private var dismissed: [[UInt8]: (call: UInt64, reason: String)] = [:]
   private(set) var counters = AuthenticationCounters()
 
-  init(_ function: @escaping Function, limit: Int, timeout: Int64, on loop: EventLoop) {
+  init(
+    _ function: @escaping Function, limit: Int, timeout: Int64, shared: ServerShared,
+    on loop: EventLoop
+  ) {
+    self.shared = shared
     self.function = function
     self.limit = limit
     self.timeout = timeout
@@ -46,8 +54,12 @@ final class AuthenticationQueue: TimerHandler {
 
   /// Asks the function about a connection, at once or when there is a place.
   func identify(_ connection: ServerConnection) {
+    let renews = connection.link.connection.isRenewing
+    if renews, !shared.beginRenewal(of: connection.admission, at: loop.now) {
+      return connection.turnAway(.overloaded, "too many clients renew their credentials")
+    }
     let timer = loop.schedule(at: loop.now + timeout, self, token: connection.id)
-    entries[connection.id] = Entry(connection: connection, timer: timer)
+    entries[connection.id] = Entry(connection: connection, renews: renews, timer: timer)
     turns.append(connection.id, of: connection.peer.address?.group)
     startNext()
   }
@@ -55,23 +67,30 @@ final class AuthenticationQueue: TimerHandler {
   /// Gives up the call of a connection that has ended.
   func ended(_ id: UInt64) {
     take(id)?.task?.cancel()
+    forgetEnded()
+  }
+
+  private func forgetEnded() {
     if turns.count > 2 * entries.count + 64 { turns.removeAll { entries[$0] == nil } }
   }
 
   private func take(_ id: UInt64) -> Entry? {
     guard let entry = entries.removeValue(forKey: id) else { return nil }
     loop.cancel(entry.timer)
+    if entry.renews { shared.endRenewal() }
     return entry
   }
 
   private func startNext() {
     while turns.running < limit, let (group, id) = turns.popFirst() {
-      guard let entry = entries[id] else {
+      // A connection may be in the queue again, behind a turn that came too late for it.
+      guard let entry = entries[id], entry.call == nil else {
         turns.ended(group)
         continue
       }
       calls += 1
-      entries[id]?.call = calls
+      let call = calls
+      entries[id]?.call = call
       let request = entry.connection.authenticationRequest
       let reference = LoopBound(self, on: loop)
       entries[id]?.task = Task(executorPreference: loop) { [function] in
@@ -81,7 +100,7 @@ final class AuthenticationQueue: TimerHandler {
         } catch {
           result = .failure(error)
         }
-        reference.loop.execute { reference.value.returned(id, of: group, result) }
+        reference.loop.execute { reference.value.returned(id, call, of: group, result) }
       }
     }
   }
@@ -92,29 +111,37 @@ final class AuthenticationQueue: TimerHandler {
     dismissed[Array(name.utf8)] = (calls, reason)
   }
 
-  /// Why an answer does not hold any more; nil if it does.
-  private func objection(to authentication: Authentication, of call: UInt64?) -> String? {
+  /// Why an answer does not hold; nil if it does.
+  private func objection(
+    to authentication: Authentication, of call: UInt64, about entry: Entry
+  ) -> AuthenticationRefusal? {
     if let validity = authentication.validity, validity <= .zero {
-      return "the credential has expired"
+      return .unauthenticated("the credential has expired")
     }
-    guard !dismissed.isEmpty, let call, let name = authentication.principal?.name,
-      let dismissal = dismissed[Array(name.utf8)], call <= dismissal.call
+    let name = authentication.principal?.name
+    if entry.renews, !entry.connection.isOf(principal: name) {
+      return .forbidden("the connection is that of another client")
+    }
+    guard !dismissed.isEmpty, let name, let dismissal = dismissed[Array(name.utf8)],
+      call <= dismissal.call
     else { return nil }
-    return dismissal.reason
+    return .unauthenticated(dismissal.reason)
   }
 
   private func returned(
-    _ id: UInt64, of group: SocketAddress.Group?, _ result: Result<Authentication, any Error>
+    _ id: UInt64, _ call: UInt64, of group: SocketAddress.Group?,
+    _ result: Result<Authentication, any Error>
   ) {
     turns.ended(group)
-    if let entry = take(id) {
+    // Not if it was given up, and the connection asks again.
+    if entries[id]?.call == call, let entry = take(id) {
       switch result {
       case .success(let authentication):
-        if let objection = objection(to: authentication, of: entry.call) {
+        if let objection = objection(to: authentication, of: call, about: entry) {
           counters.refused += 1
-          entry.connection.turnAway(.unauthenticated, objection)
+          entry.connection.turnAway(objection.code, objection.reason)
         } else {
-          counters.accepted += 1
+          if entry.renews { counters.renewed += 1 } else { counters.accepted += 1 }
           entry.connection.accepted(authentication)
         }
       case .failure(let refusal as AuthenticationRefusal):
@@ -133,8 +160,9 @@ final class AuthenticationQueue: TimerHandler {
   }
 
   func timerFired(token: UInt64) {
-    guard let entry = entries.removeValue(forKey: token) else { return }
+    guard let entry = take(token) else { return }
     entry.task?.cancel()
+    forgetEnded()
     counters.timedOut += 1
     entry.connection.turnAway(.draining, "the server could not check in time who the client is")
   }

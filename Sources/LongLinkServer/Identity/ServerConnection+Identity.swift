@@ -15,29 +15,37 @@ extension ServerConnection {
       clientName: link.connection.agreement.name)
   }
 
-  /// Continues with a client that `authenticate` has accepted.
+  /// Whether it is the connection of the principal with this name, or of nobody if that is nil. It
+  /// never becomes another's.
+  func isOf(principal name: String?) -> Bool {
+    guard let own = peer.principal?.name, let name else {
+      return peer.principal == nil && name == nil
+    }
+    return own.isSameBytes(as: name)
+  }
+
+  /// Continues with a client that `authenticate` has accepted, or whose next credential.
   func accepted(_ authentication: Authentication) {
     guard link.isAlive else { return }
     peer.identified(as: authentication.principal?.record, security: link.security)
     link.record?.principal = authentication.principal?.record
-    var milliseconds: UInt32 = 0
-    if let validity = authentication.validity {
-      // Zero milliseconds would mean without an end.
-      let nanoseconds = max(1_000_000, validity.clampedNanoseconds)
-      milliseconds = UInt32(clamping: nanoseconds / 1_000_000)
-      expires(after: nanoseconds)
-    }
-    link.admit(expiresIn: milliseconds)
+    // Zero milliseconds would mean without an end.
+    let validity = authentication.validity.map { max(1_000_000, $0.clampedNanoseconds) }
+    expires(after: validity)
+    link.admit(expiresIn: UInt32(clamping: (validity ?? 0) / 1_000_000))
   }
 
-  /// Says that the client is not accepted, and closes.
+  /// Says that the client is not accepted, and closes; or that its next credential is not.
   func turnAway(_ code: ResponseCode, _ reason: String) {
     guard link.isAlive else { return }
+    let renews = link.connection.isRenewing
     var details: Logger.Metadata = ["code": "\(code)", "detail": "\(PeerText(reason))"]
     let name = link.connection.agreement.name
     if !name.isEmpty { details["name"] = "\(PeerText(name))" }
-    link.log(.info, "Did not accept a client", details)
+    link.log(
+      .info, renews ? "Did not renew a client's credential" : "Did not accept a client", details)
     link.turnAway(code, reason)
+    if renews { notRenewed() }
   }
 
   /// The function that decides has failed: the client may come back.

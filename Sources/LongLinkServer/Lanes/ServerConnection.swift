@@ -27,7 +27,7 @@ final class ServerConnection {
   private var drainTimer: LoopTimer?
   /// What the client was told first.
   private var notice: (code: ResponseCode, reason: String)?
-  /// When the client's credential expires.
+  /// When the client's credential expires; `.none` if it has, and the next one is being judged.
   private var expiryTimer: LoopTimer?
   private var onDrained: [@Sendable () -> Void] = []
 
@@ -115,16 +115,27 @@ final class ServerConnection {
     drainTimer = lane.loop.schedule(at: limit, self, token: Timer.drain.rawValue)
   }
 
-  /// Lets the client's credential expire after a time in nanoseconds.
-  func expires(after time: Int64) {
+  /// Lets the client's credential expire after a time in nanoseconds; nil for never.
+  func expires(after time: Int64?) {
+    if let expiryTimer { lane.loop.cancel(expiryTimer) }
+    expiryTimer = nil
     // A short link is over with its request.
-    guard !link.isShort else { return }
+    guard let time, !link.isShort else { return }
     expiryTimer = lane.loop.schedule(at: lane.loop.now + time, self, token: Timer.expiry.rawValue)
   }
 
   private func expired() {
+    guard !link.connection.isRenewing else {
+      expiryTimer = LoopTimer.none
+      return
+    }
     expiryTimer = nil
     lane.credentialExpired(self)
+  }
+
+  /// Lets the credential expire whose time has passed while the server did not renew it.
+  func notRenewed() {
+    if expiryTimer == LoopTimer.none { expired() }
   }
 
   private func finishDraining() {
@@ -190,6 +201,7 @@ extension ServerConnection: LinkOwner {
       }
       requestsIfAny?.opened(link)
       lane.opened(self, isNew: isNew)
+    case .renewed: break
     case .peerLeaving(let goaway):
       link.log(
         .info, "The client is going away",

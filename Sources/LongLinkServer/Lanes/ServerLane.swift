@@ -56,7 +56,7 @@ final class ServerLane {
     authentications = configuration.identity.authenticate.map {
       AuthenticationQueue(
         $0, limit: configuration.identity.maxAuthentications,
-        timeout: configuration.identity.timeout.clampedNanoseconds, on: loop)
+        timeout: configuration.identity.timeout.clampedNanoseconds, shared: shared, on: loop)
     }
     defaults = RequestDefaults(
       timeout: configuration.timeouts.request.clampedNanoseconds, offline: .wait)
@@ -201,7 +201,7 @@ final class ServerLane {
     return "\(dialect.name) does not let a server send requests"
   }
 
-  /// Asks the application who the client of a connection is.
+  /// Asks the application who the client of a connection is, or about its next credential.
   func identify(_ connection: ServerConnection) {
     authentications?.identify(connection)
   }

@@ -20,6 +20,8 @@ final class ServerShared: Sendable {
     /// How fast addresses may open connections, and short links.
     var rates: AddressRates
     var shortRates: AddressRates
+    /// The next credentials of clients about which the server has not decided.
+    var renewals = 0
     /// The connections that are not open yet.
     var handshakes: HandshakePlaces<LoopBound<ServerLane>>
     /// The connections that have made room for others, until they have ended.
@@ -31,6 +33,7 @@ final class ServerShared: Sendable {
   let clients: ServerClients
   let maxConnections: Int
   let maxConnectionsPerAddress: Int
+  let maxRenewals: Int
   let limits: AddressLimits
   /// The log for lines that clients can cause; rate-limited for all connections together.
   let log: PeerLog
@@ -40,6 +43,7 @@ final class ServerShared: Sendable {
   init(_ configuration: ServerConfiguration) {
     maxConnections = configuration.limits.maxConnections
     maxConnectionsPerAddress = configuration.addresses.maxConnections
+    maxRenewals = configuration.limits.maxHandshakes
     limits = AddressLimits(configuration)
     log = PeerLog(configuration.logger)
     clients = ServerClients(mostHandedOver: configuration.limits.waterMarks.high)

@@ -60,7 +60,9 @@ public struct ServerCounters: Hashable, Sendable {
 extension ServerCounters {
   /// Clients that `authenticate` has accepted.
   public var authenticationsAccepted: UInt64 { authentications.accepted }
-  /// Clients that `authenticate` has refused with 401 or 403.
+  /// Next credentials of connected clients that `authenticate` has accepted.
+  public var credentialsRenewed: UInt64 { authentications.renewed }
+  /// Clients, and next credentials, that `authenticate` has refused with 401 or 403.
   public var authenticationsRefused: UInt64 { authentications.refused }
   /// Calls of `authenticate` that threw another error; their clients got 503, and may come back.
   public var authenticationsFailed: UInt64 { authentications.failed }

@@ -237,6 +237,10 @@ extension ServerEngine: PeerConnectionOwner {
       greet(frame, on: connection)
     case .ping where script.value.withLock({ $0.answersPings }):
       connection.send(connection.wire.pong(to: frame))
+    case .renewal:
+      if case .welcome(_, _, let time?) = script.value.withLock({ $0.handshake.step }) {
+        connection.send(WireFrame.renewed(credentialExpires: time))
+      }
     case .request:
       guard let message else { return }
       let action = script.value.withLock { $0.action(for: message) }
@@ -248,15 +252,17 @@ extension ServerEngine: PeerConnectionOwner {
 
   private func greet(_ hello: WireFrame, on connection: PeerConnection) {
     switch script.value.withLock({ $0.handshake.step }) {
-    case .welcome(let features, let streamCredit):
+    case .welcome(let features, let streamCredit, let credentialExpires):
       let fields = hello.helloFields
-      let common = features.intersection(fields?.features ?? [])
+      var common = features.intersection(fields?.features ?? [])
+      if credentialExpires == nil { common.remove(.renewal) }
       let welcome = WireFrame.welcome(
         features: common,
         heartbeatInterval: fields?.heartbeatInterval,
         heartbeatTimeout: fields?.heartbeatTimeout,
         name: "simulated",
-        streamCredit: common.contains(.streams) ? streamCredit : 0
+        streamCredit: common.contains(.streams) ? streamCredit : 0,
+        credentialExpires: credentialExpires
       )
       connection.send(welcome)
     case .frames(let frames):

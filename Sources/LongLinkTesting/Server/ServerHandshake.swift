@@ -5,7 +5,7 @@ public import LongLinkCore
 /// The response of a ``SimulatedServer`` to a hello.
 public struct ServerHandshake: Sendable {
   enum Step: Sendable {
-    case welcome(WireFeatures, streamCredit: UInt32)
+    case welcome(WireFeatures, streamCredit: UInt32, credentialExpires: Duration?)
     case frames([WireFrame])
     case refuse(WireFrame)
     case close
@@ -22,10 +22,16 @@ public struct ServerHandshake: Sendable {
   ///
   /// `streamCredit` is the first credit for the client's items in each stream, in bytes; 0 means
   /// the wire's default, 65,536. With 1, all items wait for ``ServerAction/credit(_:)``.
+  ///
+  /// If `credentialExpires` is not nil, the server says that it accepts each credential of the
+  /// client for that time; with the feature ``WireFeatures/renewal``, it accepts the next ones on
+  /// the connection.
   public static func welcome(
-    features: WireFeatures = [.metadata, .fragments, .streams], streamCredit: UInt32 = 65_536
+    features: WireFeatures = [.metadata, .fragments, .streams, .renewal],
+    streamCredit: UInt32 = 65_536, credentialExpires: Duration? = nil
   ) -> ServerHandshake {
-    ServerHandshake(step: .welcome(features, streamCredit: streamCredit))
+    ServerHandshake(
+      step: .welcome(features, streamCredit: streamCredit, credentialExpires: credentialExpires))
   }
 
   /// Any frames, such as a custom `WireFrame.welcome`.

@@ -16,4 +16,6 @@ public struct WireFeatures: OptionSet, Hashable, Sendable {
   public static let fragments = WireFeatures(rawValue: 2)
   /// Requests may carry items in either direction. Needs `metadata` and `fragments`.
   public static let streams = WireFeatures(rawValue: 4)
+  /// A client's credential can be renewed on the connection.
+  public static let renewal = WireFeatures(rawValue: 8)
 }

@@ -79,6 +79,20 @@ extension WireFrame {
     return WireFrame(.goaway, serial: Wire.goawaySerial, body: goAway.wireBytes)
   }
 
+  /// Makes a client's next credential.
+  public static func renewal(_ credential: [UInt8]) -> WireFrame {
+    WireFrame(.renewal, body: credential)
+  }
+
+  /// Makes a server's answer to a client's next credential.
+  public static func renewed(
+    _ code: ResponseCode = .ok, credentialExpires: Duration? = nil, reason: String = ""
+  ) -> WireFrame {
+    let renewed = Renewed(
+      credentialExpires: credentialExpires?.wireMilliseconds ?? 0, reason: reason)
+    return WireFrame(.renewal, tag: code.rawValue, body: renewed.wireBytes)
+  }
+
   /// The fields of a hello; nil for other frames and invalid hellos.
   public var helloFields: GreetingFields? {
     guard kind == .hello, let hello = Hello(wire: body[...]) else {

@@ -78,8 +78,8 @@ extension WireFrame.Kind: CustomStringConvertible {
   public static let credit = Self(rawValue: 0x05)
   /// A message without a response.
   public static let push = Self(rawValue: 0x06)
-  /// The acknowledgement of pushes.
-  public static let pushAck = Self(rawValue: 0x07)
+  /// A client's next credential, or the server's answer to it.
+  public static let renewal = Self(rawValue: 0x07)
   /// The check whether the peer is alive.
   public static let ping = Self(rawValue: 0x08)
   /// The answer to a ping.

@@ -20,6 +20,7 @@ typedef struct Longlink__Control__Welcome Longlink__Control__Welcome;
 typedef struct Longlink__Control__GoAway Longlink__Control__GoAway;
 typedef struct Longlink__Control__Metadata Longlink__Control__Metadata;
 typedef struct Longlink__Control__Metadata__EntriesEntry Longlink__Control__Metadata__EntriesEntry;
+typedef struct Longlink__Control__Renewed Longlink__Control__Renewed;
 
 
 /* --- enums --- */
@@ -38,7 +39,7 @@ struct  Longlink__Control__Hello
    */
   uint32_t version;
   /*
-   * What the client can do, a bit each: 0 metadata, 1 fragments, 2 streams, 3 acknowledged pushes.
+   * What the client can do, a bit each: 0 metadata, 1 fragments, 2 streams, 3 renewal.
    */
   uint64_t features;
   /*
@@ -245,6 +246,26 @@ struct  Longlink__Control__Metadata
     , 0, {0,NULL}, 0,NULL, 0, 0, 0, LONGLINK__CONTROL__METADATA__DEADLINE__NOT_SET, {0}, LONGLINK__CONTROL__METADATA__ITEMS_WANTED__NOT_SET, {0} }
 
 
+/*
+ * The server's answer to a renewal, whose code is the frame's tag.
+ */
+struct  Longlink__Control__Renewed
+{
+  ProtobufCMessage base;
+  /*
+   * With 200: how long the server accepts the new credential, from this answer on; 0 for no end.
+   */
+  uint32_t credential_expires;
+  /*
+   * Otherwise, why not, in words.
+   */
+  char *reason;
+};
+#define LONGLINK__CONTROL__RENEWED__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&longlink__control__renewed__descriptor) \
+    , 0, (char *)protobuf_c_empty_string }
+
+
 /* Longlink__Control__Hello methods */
 void   longlink__control__hello__init
                      (Longlink__Control__Hello         *message);
@@ -324,6 +345,25 @@ Longlink__Control__Metadata *
 void   longlink__control__metadata__free_unpacked
                      (Longlink__Control__Metadata *message,
                       ProtobufCAllocator *allocator);
+/* Longlink__Control__Renewed methods */
+void   longlink__control__renewed__init
+                     (Longlink__Control__Renewed         *message);
+size_t longlink__control__renewed__get_packed_size
+                     (const Longlink__Control__Renewed   *message);
+size_t longlink__control__renewed__pack
+                     (const Longlink__Control__Renewed   *message,
+                      uint8_t             *out);
+size_t longlink__control__renewed__pack_to_buffer
+                     (const Longlink__Control__Renewed   *message,
+                      ProtobufCBuffer     *buffer);
+Longlink__Control__Renewed *
+       longlink__control__renewed__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   longlink__control__renewed__free_unpacked
+                     (Longlink__Control__Renewed *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Longlink__Control__Hello_Closure)
@@ -341,6 +381,9 @@ typedef void (*Longlink__Control__Metadata__EntriesEntry_Closure)
 typedef void (*Longlink__Control__Metadata_Closure)
                  (const Longlink__Control__Metadata *message,
                   void *closure_data);
+typedef void (*Longlink__Control__Renewed_Closure)
+                 (const Longlink__Control__Renewed *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -352,6 +395,7 @@ extern const ProtobufCMessageDescriptor longlink__control__welcome__descriptor;
 extern const ProtobufCMessageDescriptor longlink__control__go_away__descriptor;
 extern const ProtobufCMessageDescriptor longlink__control__metadata__descriptor;
 extern const ProtobufCMessageDescriptor longlink__control__metadata__entries_entry__descriptor;
+extern const ProtobufCMessageDescriptor longlink__control__renewed__descriptor;
 
 PROTOBUF_C__END_DECLS
 

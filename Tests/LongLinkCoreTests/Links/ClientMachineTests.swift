@@ -10,7 +10,9 @@ import Testing
   private typealias Effect = ClientMachine.Effect
 
   private static let idBit = WayMachine.idBit
-  private static let terms: ClientMachine.Terms = (proof: 30_000_000_000, validity: nil)
+  private static let terms: ClientMachine.Terms = (
+    proof: 30_000_000_000, validity: nil, renewsInPlace: false
+  )
   private static let plain: ClientMachine.Hints = (stayAway: nil, alternatives: 0)
 
   /// A link that took requests for a second, and ended.

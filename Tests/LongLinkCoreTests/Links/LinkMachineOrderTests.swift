@@ -107,7 +107,12 @@ private struct RandomRun {
         round: machine.round &- UInt32(dice.below(2)), addresses: dice.below(4), at: now,
         bits: some)
     case 3: machine.failed(attempt, at: now, bits: some)
-    case 4, 5: machine.established(attempt, provenAfter: 50_000_000, at: now, bits: some)
+    case 4, 5:
+      machine.established(
+        attempt, provenAfter: 50_000_000,
+        validFor: dice.below(2) == 0 ? nil : 2_000_000_000, renewsInPlace: dice.below(2) == 0,
+        at: now, bits: some)
+    case 6 where dice.below(2) == 0: renew(attempt)
     case 6: machine.worked(attempt)
     case 7: machine.ended(attempt, .closedByPeer, at: now, bits: some)
     case 8:
@@ -133,6 +138,15 @@ private struct RandomRun {
     }
   }
 
+  /// Tells it what came of a renewal, if there was one or not.
+  private mutating func renew(_ attempt: UInt32) {
+    switch dice.below(3) {
+    case 0: machine.renewed(attempt, validFor: 3_000_000_000, at: now, bits: some)
+    case 1: machine.notRenewed(attempt, again: dice.below(4) > 0, at: now)
+    default: machine.cannotRenew(attempt, at: now, bits: some)
+    }
+  }
+
   private mutating func switchServers() {
     let servers = 1 + dice.below(3)
     let entries = (0..<servers).map { ServerList.Entry(priority: $0, weight: 1) }
@@ -151,7 +165,7 @@ private struct RandomRun {
       case .resolve(let target, _):
         #expect(!isClosed && !isSuspended)
         if case .listed(let index) = target { #expect((0..<4).contains(index)) }
-      case .use(let id), .proven(let id), .probe(let id):
+      case .use(let id), .proven(let id), .probe(let id), .renew(let id):
         #expect(connected.contains(id) && !retired.contains(id))
       case .retire(let id): #expect(retired.insert(id).inserted)
       case .expire(let id): #expect(retired.contains(id))

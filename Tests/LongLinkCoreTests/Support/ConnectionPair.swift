@@ -99,7 +99,11 @@ func opened(
   _ role: Role, features: Features = .supported, at now: LinkInstant = .start,
   _ change: (inout ConnectionSettings) -> Void = { _ in }
 ) -> Side {
-  let side = Side(ConnectionSettings(role, change), at: now)
+  let side = Side(
+    ConnectionSettings(role) {
+      if features.contains(.renewal) { $0.credential = [1] }
+      change(&$0)
+    }, at: now)
   switch role {
   case .client:
     let body: [UInt8] = features.isEmpty ? [] : [0x10, UInt8(features.rawValue)]

@@ -22,6 +22,7 @@ enum Event: Equatable {
   case resumeSending
   case damaged(Violation)
   case refused(UInt32, type: UInt32, code: UInt32)
+  case renewed(RenewalAnswer)
   case leaving(GoAway)
   case abandon(CloseReason)
   case shutDownWriting
@@ -129,18 +130,6 @@ final class Side {
 
   func receive(_ frames: RawFrame...) {
     receive(frames.flatMap(\.bytes))
-  }
-
-  /// Accepts the client that was identified, for a time in milliseconds; 0 for good.
-  func admit(expiresIn: UInt32) {
-    connection.admit(expiresIn: expiresIn, at: now)
-    drain()
-  }
-
-  /// Does not accept the client that was identified.
-  func turnAway(_ code: ResponseCode) {
-    connection.turnAway(code, "", at: now)
-    drain()
   }
 
   func receiveEnd() {
@@ -259,6 +248,7 @@ final class Side {
     case .observed(.damaged(let violation)): events.append(.damaged(violation))
     case .observed(.refused(let type, let serial, let code)):
       events.append(.refused(serial, type: type, code: code.rawValue))
+    case .life(.renewed(let answer)): events.append(.renewed(answer))
     case .life(.peerLeaving(let goaway)): events.append(.leaving(goaway))
     case .life(.abandon(let reason)):
       outlived += running.values

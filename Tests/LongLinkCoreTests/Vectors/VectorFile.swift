@@ -17,6 +17,7 @@ struct Vector: Sendable, CustomTestStringConvertible {
     case cancel(UInt32)
     case admit(UInt32)
     case refuse(UInt32)
+    case renew([UInt8])
     case end
     case expect(Expectation)
   }
@@ -135,6 +136,7 @@ extension Vector {
       if words.contains("metadata") { features.insert(.metadata) }
       if words.contains("fragments") { features.insert(.fragments) }
       if words.contains("streams") { features.insert(.streams) }
+      if words.contains("renewal") { features.insert(.renewal) }
     case "waiting": waiting = words.compactMap { UInt32($0) }
     case "limits":
       for word in words {
@@ -150,6 +152,9 @@ extension Vector {
     case "hex":
       guard let bytes = Vector.bytes(of: words) else { return false }
       steps.append(.bytes(bytes))
+    case "renew":
+      guard let credential = Vector.bytes(of: words) else { return false }
+      steps.append(.renew(credential))
     case "end": steps.append(.end)
     case "expect": return takeExpectation(words)
     default: return takeAct(key, words)

@@ -9,9 +9,31 @@ extension VectorRunner {
     seen.append(Expectation(name: "identify", body: credential))
   }
 
+  /// What a server answers to a renewal.
+  func observeAnswer(_ frame: RawFrame) {
+    guard let renewed: Renewed = try? frame.decoded() else {
+      return problems.append("unexpected frame \(frame)")
+    }
+    var fields = ["code=\(frame.tag)"]
+    if renewed.credentialExpires > 0 {
+      fields.append("credential_expires=\(renewed.credentialExpires)")
+    }
+    replies.append(Expectation(name: "renewal", fields: fields, isReply: true))
+  }
+
+  /// What a client has learned of its renewal.
+  func observeRenewal(_ answer: RenewalAnswer) {
+    var fields = ["code=\(answer.code.rawValue)"]
+    let expires = side.connection.agreement.credentialExpires
+    if answer.code == .ok, expires > 0 { fields.append("credential_expires=\(expires)") }
+    if !answer.reason.isEmpty { fields.append("reason=\(answer.reason)") }
+    seen.append(Expectation(name: "renewed", fields: fields))
+  }
+
   /// Lets the receiver's application accept the client, or not. Until then nothing has come of what
   /// the client has sent.
   func decide(_ step: Vector.Step) {
+    let seen = seen.filter { trailingLeft == 0 || $0 != VectorRunner.trailingDrop }
     if !seen.isEmpty || !replies.isEmpty {
       problems.append("acted on before the client is accepted: \((seen + replies).map(\.summary))")
     }

@@ -16,8 +16,8 @@ final class VectorRunner {
   private let beginning = LinkInstant.start
   var seen: [Expectation] = []
   var replies: [Expectation] = []
-  private var trailingLeft = 0
-  private static let trailingDrop = Expectation(name: "drop", fields: ["ignoredKind"])
+  private(set) var trailingLeft = 0
+  static let trailingDrop = Expectation(name: "drop", fields: ["ignoredKind"])
   var problems: [String] = []
   /// All that the connection was given.
   private var given: [UInt8] = []
@@ -39,6 +39,7 @@ final class VectorRunner {
     let settings = ConnectionSettings(vector.sender.peer) {
       $0.isShort = vector.isShort
       $0.identifies = vector.identifies
+      if vector.features.contains(.renewal) { $0.credential = [1] }
       if let limit = vector.limits["max_body"] { $0.maxBody = limit }
       if let limit = vector.limits["max_in_flight"] { $0.maxInFlight = limit }
       if let limit = vector.limits["max_request_bytes"] { $0.maxRequestBytes = limit }
@@ -51,6 +52,7 @@ final class VectorRunner {
       side.receive(
         RawFrame(kind, serial: 3, body: [0x08, 1, 0x10, UInt8(vector.features.rawValue)]))
     }
+    if vector.isWelcomed, vector.identifies { side.admit(expiresIn: 0) }
     for serial in vector.waiting { side.request(serial) }
     if vector.isDraining {
       side.connection.goAway(
@@ -97,6 +99,7 @@ final class VectorRunner {
       waiting.remove(serial)
       _ = side.cancel(serial)
     case .admit, .refuse: decide(step)
+    case .renew(let credential): side.renew(with: credential)
     case .end: side.receiveEnd()
     case .expect: break
     }
@@ -142,10 +145,11 @@ final class VectorRunner {
     case .welcome:
       guard let welcome: Welcome = message(frame, .welcome) else { return }
       replies.append(Expectation(name: "welcome", fields: welcome.fields, isReply: true))
+    case .renewal where vector.sender == .client: observeAnswer(frame)
     case .goaway:
       goaway = message(frame, .goaway) ?? goaway
     case .item, .end, .credit: observeStream(frame)
-    case .ping, .cancel, .request: break
+    case .ping, .cancel, .request, .renewal: break
     default: if frame.kind != 0x0B { problems.append("unexpected frame \(frame)") }
     }
   }
@@ -154,6 +158,7 @@ final class VectorRunner {
     switch event {
     case .established: observeGreeting()
     case .identify(let credential): observeIdentification(credential)
+    case .renewed(let answer): observeRenewal(answer)
     case .leaving: observeGoAway()
     case .request(let serial, let type, let metadata, let body):
       let fields = ["serial=\(serial)", "type=\(type)"]
@@ -263,7 +268,7 @@ extension VectorRunner {
     if let body = expected.body, found.body != body { return false }
     if found.name != "violation", found.metadata != expected.metadata { return false }
     switch (expected.name, expected.isReply) {
-    case ("welcome", true), ("violation", _):
+    case ("welcome", true), ("renewal", true), ("violation", _):
       let absent = ["features=0"]
       return expected.fields.allSatisfy { found.fields.contains($0) || absent.contains($0) }
     case ("drop", _):

@@ -33,7 +33,7 @@ struct NativeMessages {
     case .cancel:
       begun[head.serial] = nil
       items.cancelled(head.serial)
-    case .ping, .pong, .hello, .welcome, .goaway, .ignorable, .pushAck:
+    case .ping, .pong, .hello, .welcome, .goaway, .ignorable, .renewal:
       break
     }
     return nil

@@ -137,54 +137,55 @@ extension Dissector {
   // MARK: - The kinds
 
   static func nativeRules(from role: Role) -> [DissectorRule] {
-    var acknowledged = DissectorRule(
-      "push", types: nil,
-      serials: Wire.acknowledgedPushSerial...Wire.acknowledgedPushSerial)
-    let push = UInt32(FrameKind.push.rawValue)
-    acknowledged.kinds = push...push
-    acknowledged.breaks = .kindNotAgreed
-    return [acknowledged]
-      + FrameKind.allCases.map { kind in
-        var rule = DissectorRule(
-          kind == .ignorable ? "ignored" : "\(kind)", types: nil, serials: nil)
-        let first = UInt32(kind.rawValue)
-        rule.kinds = first...(kind == .ignorable ? 0x3F : first)
-        let allowed = FrameRule(kind)
-        let serials = allowed.serials(from: role)
-        rule.mustSerials = serials.isEmpty ? nil : serials
-        switch allowed.content {
-        case .message:
-          rule.showsType = kind != .response
-          rule.fragments = true
-        case .item:
-          rule.mustTypes = [0...0]
-          rule.flags = 0...1
-          rule.sizes = 0...Wire.fragmentLimit
-          rule.fragments = true
-        case .number(let size):
-          rule.mustTypes = [0...0]
-          rule.flags = 0...0
-          rule.sizes = size...size
-        case .control(let limit):
-          rule.mustTypes = [0...0]
-          rule.flags = 0...0
-          if limit == Wire.controlLimit { rule.limit = limit } else { rule.sizes = 0...limit }
-        case .ignored:
-          break
-        case .unknown:
-          rule.breaks = .kindNotAgreed
-        }
+    FrameKind.allCases.map { kind in
+      let name =
         switch (kind, role) {
-        case (.response, _):
-          let forbidden = FrameRule.forbiddenResponseTag
-          rule.mustTypes = [0...forbidden - 1, forbidden + 1...Wire.tagMask]
-        case (.cancel, _): rule.target = FrameDialect.Cancel.Target.serial.rawValue
-        case (.hello, .server): rule.breaks = .unexpectedHello
-        case (.welcome, .client): rule.breaks = .unexpectedWelcome
-        default: break
+        case (.ignorable, _): "ignored"
+        // Its body is a message, and that of the client's renewal is a credential.
+        case (.renewal, .server): "renewed"
+        default: "\(kind)"
         }
-        return rule
+      var rule = DissectorRule(name, types: nil, serials: nil)
+      let first = UInt32(kind.rawValue)
+      rule.kinds = first...(kind == .ignorable ? 0x3F : first)
+      let allowed = FrameRule(kind)
+      let serials = allowed.serials(from: role)
+      rule.mustSerials = serials.isEmpty ? nil : serials
+      switch allowed.content {
+      case .message:
+        rule.showsType = kind != .response
+        rule.fragments = true
+      case .item:
+        rule.mustTypes = [0...0]
+        rule.flags = 0...1
+        rule.sizes = 0...Wire.fragmentLimit
+        rule.fragments = true
+      case .number(let size):
+        rule.mustTypes = [0...0]
+        rule.flags = 0...0
+        rule.sizes = size...size
+      case .control(let limit):
+        rule.mustTypes = [0...0]
+        rule.flags = 0...0
+        if limit == Wire.controlLimit { rule.limit = limit } else { rule.sizes = 0...limit }
+      case .ignored:
+        break
+      case .renewal:
+        rule.mustTypes = role == .client ? [0...0] : nil
+        rule.flags = 0...0
+        rule.sizes = (role == .client ? 1 : 0)...Wire.controlLimit
       }
+      switch (kind, role) {
+      case (.response, _):
+        let forbidden = FrameRule.forbiddenResponseTag
+        rule.mustTypes = [0...forbidden - 1, forbidden + 1...Wire.tagMask]
+      case (.cancel, _): rule.target = FrameDialect.Cancel.Target.serial.rawValue
+      case (.hello, .server): rule.breaks = .unexpectedHello
+      case (.welcome, .client): rule.breaks = .unexpectedWelcome
+      default: break
+      }
+      return rule
+    }
   }
 
   // MARK: - The control messages
@@ -195,6 +196,7 @@ extension Dissector {
       ("hello", message("hello", Hello.fields)),
       ("welcome", message("welcome", Welcome.fields)),
       ("goaway", message("goaway", GoAway.fields)),
+      ("renewed", message("renewed", Renewed.fields)),
       ("metadata", message("metadata", Metadata.fields)),
     ])
   }

@@ -248,8 +248,9 @@ local function show(frame, tvb, pinfo, tree, conversation, id)
     if frame.rule and not frame.is_broken then follow(frame, record, conversation) end
     -- A new connection has not negotiated anything; what an older one has is unknown.
     record.flags = conversation.flags or conversation.is_whole and 0
-    record.lacks_streams = conversation.has_streams == false
-      or conversation.has_streams == nil and conversation.is_whole
+    local lacks_all = conversation.has_streams == nil and conversation.is_whole
+    record.lacks_streams = conversation.has_streams == false or lacks_all
+    record.lacks_renewal = conversation.has_renewal == false or lacks_all
   end
   local kind = frame.rule and frame.rule.kind
   local text = summary(frame, record)
@@ -288,8 +289,9 @@ local function show(frame, tvb, pinfo, tree, conversation, id)
   then
     add_note(top, "flagNotAllowed")
   end
-  if not frame.is_broken and record.lacks_streams
-    and (kind == "item" or kind == "end" or kind == "credit")
+  if not frame.is_broken
+    and (record.lacks_streams and (kind == "item" or kind == "end" or kind == "credit")
+      or record.lacks_renewal and (kind == "renewal" or kind == "renewed"))
   then
     add_note(top, "kindNotAgreed")
   end

@@ -245,6 +245,7 @@ local function agree(frame, record, conversation, message)
     local features = message.features or 0
     conversation.flags = features % 4
     conversation.has_streams = features % 8 >= 4
+    conversation.has_renewal = features % 16 >= 8
     local offer = conversation.offer
     local lacks_needed = conversation.has_streams and conversation.flags < 3
     if lacks_needed or offer and has_more_bits(features, offer.features or 0) then

@@ -50,7 +50,7 @@ struct VectorStream: Sendable {
       case "features":
         features =
           (value.contains("metadata") ? 1 : 0) | (value.contains("fragments") ? 2 : 0)
-          | (value.contains("streams") ? 4 : 0)
+          | (value.contains("streams") ? 4 : 0) | (value.contains("renewal") ? 8 : 0)
       case "waiting": waiting = value.split(separator: " ").compactMap { UInt32($0) }
       case "ask": asked.append(VectorStream.question(value))
       case "expect": expected.append(String(value))
@@ -93,12 +93,13 @@ struct VectorStream: Sendable {
     }
   }
 
-  /// A hello that offers metadata, fragments and streams, and a welcome with these features.
+  /// A hello that offers metadata, fragments and streams, and a welcome with these features, all of
+  /// which the hello offers.
   static func greeting(of features: UInt8) -> RecordedRun.Connection {
     func frame(_ kind: UInt32, _ features: UInt8) -> [UInt8] {
       ScriptedConnection.frame(kind: kind, tag: 0, serial: 3, body: [8, 1, 16, features])
     }
-    return [(.client, frame(0x0A, 7)), (.server, frame(0x0B, features))]
+    return [(.client, frame(0x0A, 7 | features)), (.server, frame(0x0B, features))]
   }
 
   /// The bytes in parts, each sent by itself.
