@@ -350,6 +350,8 @@ def headers():
         renewal(b"xy", flags=METADATA), violation("flagNotAllowed"), identifies="yes", **renewable)
     add("tag-on-renewal", "client", "A client's tag has to be 0.",
         renewal(b"x", 200), violation("tagNotAllowed"), identifies="yes", **renewable)
+    add("tag-of-renewed", "server", "A code has 23 bits.",
+        renewal(tag=0x80_00C8), violation("tagNotAllowed"), **renewable)
     add("size-of-renewal", "client", "A credential has at least one byte.",
         renewal(), violation("sizeNotAllowed"), identifies="yes", **renewable)
     add("size-of-renewal-too-large", "client", "A credential has at most 65,536 bytes.",

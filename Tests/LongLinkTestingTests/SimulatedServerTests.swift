@@ -245,6 +245,8 @@ import Musl
       }
       #expect(error?.errno == EADDRINUSE)
       await server.stop()
+      // Another test may listen on the port by now.
+      guard environment != .loopback else { return }
       await #expect(throws: SocketError.self) {
         try await SimulatedClient.connect(to: server.address, on: loop)
       }

@@ -129,6 +129,72 @@ import Testing
     }
   }
 
+  @Test func `an application that asks to connect gets another renewal`() async throws {
+    try await Self.run("ann reader 100") { stage, server, client, key in
+      try await client.connect()
+      key.text = "401 reader 100"
+      try await stage.until { await server.counters().authenticationsRefused == 2 }
+      key.text = "ann reader 100"
+      try await client.connect()
+      try await stage.clientLoop.sleep(for: .seconds(2))
+      #expect(await server.counters().credentialsRenewed == 1)
+      try await stage.clientLoop.sleep(for: .seconds(300))
+      try await client.expectEcho([1])
+      let counters = await client.counters()
+      #expect(counters.connects == 1, "\(counters)")
+    }
+  }
+
+  @Test func `the end of a former connection does not stop a client that connects anew`()
+    async throws
+  {
+    try await Self.run("ann reader 100") { stage, server, client, key in
+      let hanging = client.submit(.hang, [], options: .patient)
+      try await stage.running(1, on: server)
+      key.text = "401 reader 100"
+      try await stage.until { await server.counters().authenticationsRefused == 2 }
+      let suspending = stage.spawn { await client.suspend(within: .seconds(5)) }
+      try await stage.until { client.state == .suspended }
+      // The answer to the next one takes longer than the former connection lasts.
+      key.text = "ann reader 100 3000"
+      client.resume()
+      try await stage.clientLoop.sleep(for: .seconds(1))
+      hanging.cancel()
+      try await stage.until { await server.counters().connectionsAccepted == 2 }
+      try await client.connect()
+      try await client.expectEcho([1])
+      _ = await suspending.result
+    }
+  }
+
+  @Test func `a reason with U+0000 reaches the client with another character in its place`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(configure: {
+        $0.identity.authenticate = { request in
+          guard request.credential == [1] else {
+            throw AuthenticationRefusal.unauthenticated("un\0known")
+          }
+          return Authentication(Principal("ann"), validity: .seconds(100))
+        }
+      })
+      let client = try await SimulatedClient.connect(to: server.addresses[0], on: stage.clientLoop)
+      let features: WireFeatures = [.metadata, .fragments, .renewal]
+      try await client.sayHello(.hello(features: features, credential: [1]))
+      client.send(.renewal([2]))
+      try await client.wait { $0.frames.contains { $0.frame.kind == .renewal } }
+      let ended = await server.endConnections(of: "ann", reason: "the\0end")
+      #expect(ended == 1)
+      let other = try await SimulatedClient.connect(to: server.addresses[0], on: stage.clientLoop)
+      other.send(.hello(features: features, credential: [2]))
+      _ = try await other.waitForEnd()
+      let reasons = [client, other].flatMap { $0.record.frames(of: .goaway) }
+        .map { $0.goAwayFields?.reason }
+      #expect(reasons == ["the\u{FFFD}end", "un\u{FFFD}known"])
+    }
+  }
+
   @Test func `a request that waits is told that no connection follows`() async throws {
     try await Self.run("ann reader 20") { stage, server, client, key in
       try await client.connect()

@@ -131,6 +131,8 @@ extension ClientCore {
       return
     }
     if requests.current != nil {
+      // The application may have a credential that servers accept now.
+      if machine.refusals.finalCode != nil { tell(.asked) }
       completion(.success(()))
       return
     }

@@ -121,10 +121,15 @@ extension ConnectionSettings {
 }
 
 extension String {
-  /// A text of the peer, truncated to the length limit of names.
+  /// A text of the peer, or of the application for the peer, truncated to the length limit of
+  /// names. U+FFFD takes the place of U+0000, which no control message can contain.
   var cutToName: String {
-    utf8.count <= Wire.nameLimit
+    let text =
+      utf8.count <= Wire.nameLimit
       ? self : String(decoding: utf8.prefix(Wire.nameLimit), as: UTF8.self)
+    guard text.utf8.contains(0) else { return text }
+    return String(
+      String.UnicodeScalarView(text.unicodeScalars.map { $0.value == 0 ? "\u{FFFD}" : $0 }))
   }
 }
 

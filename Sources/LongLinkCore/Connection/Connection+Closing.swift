@@ -42,7 +42,7 @@ extension Connection {
     send(
       .goaway,
       GoAway(
-        code: code.rawValue, reason: reason, requestsAccepted: requestsAccepted,
+        code: code.rawValue, reason: reason.cutToName, requestsAccepted: requestsAccepted,
         spread: spread, retryAfter: retryAfter, alternatives: alternatives))
   }
 

@@ -27,7 +27,7 @@ extension Connection {
     HeldMemory(
       open: inbox.input.capacity + assemblies.heldBytes + inbound.bytes - inbound.outlivedBytes
         + outbox.heldBytes + streams.heldBytes + streams.partialRoom + tableBytes
-        + inbound.handled * Connection.requestOverhead,
+        + inbound.handled * Connection.requestOverhead + (greeting?.credential?.count ?? 0),
       room: inbox.input.capacity - inbox.input.count + outbox.room,
       outlived: inbound.outlivedBytes + inbound.outlived * Connection.requestOverhead)
   }

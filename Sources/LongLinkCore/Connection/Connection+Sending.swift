@@ -139,7 +139,7 @@ extension Connection {
     do throws(BodyError) {
       body = try message.encodedBytes()
     } catch {
-      // Names and reasons are checked when they are configured: no NUL can occur here.
+      // Names are checked when they are configured, and reasons are cut: no NUL can occur here.
       preconditionFailure("a control message has no encoding: \(error)")
     }
     let serial =

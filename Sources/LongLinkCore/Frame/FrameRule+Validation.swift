@@ -76,7 +76,7 @@ extension FrameRule {
       throw Violation(.kindNotAgreed, head)
     }
     guard head.flags.isEmpty else { throw Violation(.flagNotAllowed, head) }
-    guard hasTag || head.tag == 0 else {
+    guard hasTag ? head.tag <= Wire.codeMask : head.tag == 0 else {
       throw Violation(.tagNotAllowed, head, value: UInt64(head.tag))
     }
     guard sizes.contains(head.length) else {

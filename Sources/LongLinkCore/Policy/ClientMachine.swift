@@ -80,7 +80,10 @@ extension ClientMachine {
     case .wanted(let again): start(again: again, at: now, bits: bits)
     case .asked:
       shortRefusals.forget()
-      if link.mode == .stopped { refusals.forget() }
+      if refusals.finalCode != nil {
+        refusals.forget()
+        link.renewAgain(at: now)
+      }
     case .pathChanged:
       link.pathChanged(at: now, bits: bits)
       ways.pathChanged(at: now)
@@ -90,13 +93,17 @@ extension ClientMachine {
       link.suspend(lingering: lingering, at: now)
       ways.suspend(lingering: lingering, at: now)
     case .resumed:
+      // The next link is made with another credential.
+      if !link.isReplacing { refusals.forget() }
       link.resume(at: now, bits: bits)
       ways.resume(wantsLink: link.mode != .idle, at: now)
     case .serversSwitched(let entries, let kept):
       // What others refused says nothing about new servers.
       if kept.contains(nil) { refusals.forget() }
       if kept != link.list.entries.indices.map(Optional.some) { ways.serversChanged() }
+      let hadLink = link.isReplacing
       link.switchServers(to: entries, kept: kept, at: now, bits: bits)
+      if hadLink, !link.isReplacing { refusals.forget() }
     case .closed:
       link.close()
       ways.close()
@@ -136,10 +143,11 @@ extension ClientMachine {
       ways.trialFailed(id)
       link.heldLeft(id, at: now, bits: bits)
     case .peerLeft(let id, let code, let hints):
+      let wasCurrent = link.isCurrent(id)
       link.peerLeft(
         id, .goneAway(code), hint: hints.stayAway, alternatives: hints.alternatives, at: now,
         bits: bits)
-      stopIfRefused(at: now)
+      if wasCurrent { stopIfRefused(at: now) }
     case .heard(let id): link.heard(id)
     case .ponged(let id):
       link.heard(id)
@@ -201,7 +209,7 @@ extension ClientMachine {
       ways.lost(at: now)
       ways.wasCut(on: server, hasRequests: record.hasRequests, life: record.life)
     }
-    stopIfRefused(at: now)
+    if wasCurrent { stopIfRefused(at: now) }
   }
 
   /// Stops the long link, unless it still carries requests, if the credential is refused for good.

@@ -30,7 +30,7 @@ package struct CredentialRefusals: Equatable, Sendable {
   package func counts(since known: UInt64) -> Bool { last.map { known > $0.number } ?? true }
 
   /// Records that a server has refused a credential, which was shown when there were `known`
-  /// refusals. It cannot be final while the client `hasOther` link, which shows that a server
+  /// refusals. It does not become final while the client `hasOther` link, which shows that a server
   /// accepts it.
   package mutating func refused(
     _ credential: [UInt8], _ code: ResponseCode, since known: UInt64, hasOther: Bool = false
@@ -41,7 +41,8 @@ package struct CredentialRefusals: Equatable, Sendable {
       $0.credential == credential || $0.code == .forbidden && code == .forbidden
     }
     last = Refusal(
-      credential: credential, code: code, number: count, isFinal: isSame == true && !hasOther)
+      credential: credential, code: code, number: count,
+      isFinal: last?.isFinal == true || isSame == true && !hasOther)
   }
 
   /// Whether a credential may be shown: no refusal is final, or the final one was a 401 for another

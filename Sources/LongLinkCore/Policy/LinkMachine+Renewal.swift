@@ -58,6 +58,15 @@ extension LinkMachine {
     renewAt = now + max(Wire.renewalRest, (current.expiresAt - now) / 4)
   }
 
+  /// Schedules the renewal of the current link's credential once more, after the application has
+  /// asked for it.
+  mutating func renewAgain(at now: LinkInstant) {
+    guard let current, current.expiresAt != .distantFuture, renewAt == .distantFuture else {
+      return
+    }
+    renewAt = now + Wire.renewalRest
+  }
+
   /// Handles a credential that can only be shown on another link.
   package mutating func cannotRenew(
     _ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64

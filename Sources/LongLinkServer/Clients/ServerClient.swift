@@ -25,7 +25,8 @@ final class ServerClient: PeerClient {
   /// An open connection.
   struct Member {
     let peer: Peer
-    /// The number of the last broadcast that had begun when the connection opened.
+    /// The number of the last broadcast that had begun when the connection opened; on its loop, if
+    /// it was the client's only connection.
     let since: UInt64
     /// The number of the last broadcast that was sent to the client on this connection, or on a
     /// newer one that has left.
@@ -139,7 +140,8 @@ final class ServerClient: PeerClient {
 
   /// Whether a connection is the one that gets a broadcast; then it is sent to no other.
   ///
-  /// It is the newest one of those that had opened when the broadcast began.
+  /// It is the newest one of those that had opened when the broadcast began. A broadcast is lost if
+  /// that one ends before its turn, as a push is that was on its way.
   func claims(_ broadcast: UInt64, for peer: Peer) -> Bool {
     state.withLock { state in
       if let current = state.current, current.since < broadcast {

@@ -16,7 +16,7 @@ extension ServerLane {
   }
 
   /// Lets the oldest connection of a client end that has too many.
-  func leave(_ connection: ServerConnection) {
+  func retire(_ connection: ServerConnection) {
     let notice = DrainNotice(
       code: .conflict, reason: "the client has \(ServerClient.mostConnections) newer connections",
       configuration, spread: .zero, retryAfter: .zero, alternatives: [])
@@ -61,6 +61,7 @@ extension ServerLane {
   }
 }
 
+/// The timers of a lane are those of absences.
 extension ServerLane: TimerHandler {
   func timerFired(token: UInt64) {
     if let absence = absences.removeValue(forKey: token) { end(absence) }

@@ -12,7 +12,8 @@ final class ServerConnection {
   let link: Link
   let responder: Responder
   let peer: Peer
-  /// The client, once the connection is open; nil if it has no other connections.
+  /// The client, once the connection is open; nil if it showed neither a `client_id` nor a
+  /// principal.
   var client: ServerClient?
   let lane: ServerLane
   private(set) var requestsIfAny: Requests?
@@ -333,7 +334,7 @@ extension ServerConnection: PeerOwner {
     switch command {
     case .close: link.shutDown()
     case .probe: link.probe()
-    case .leave: lane.leave(self)
+    case .leave: lane.retire(self)
     }
   }
 }

@@ -4,8 +4,8 @@ import LongLinkDriver
 import LongLinkCore
 import LongLinkTransport
 
-/// The application's functions for connections and pushes. `start` gives each loop a snapshot, so
-/// that the loops share no lock.
+/// What the application has set: its functions, rules, interceptors and services. `start` gives
+/// each loop a snapshot, so that the loops share no lock.
 struct ServerHooks: Sendable {
   var accept: (@Sendable (SocketAddress?) -> Bool)?
   var connect: (@Sendable (Peer) -> Void)?

@@ -48,6 +48,8 @@ extension ServerConfiguration {
     /// oldest that is not open is closed and counted in `handshakesEvicted`. So connections that
     /// never open keep no client away that opens its own. Until a connection opens, it makes the
     /// server hold at most 80 KiB, with TLS 136 KiB, and all of them at most so many times that.
+    /// Credentials that open connections renew, and that are not decided about, have as many places
+    /// of their own.
     public var maxHandshakes = 1_000
     /// The most requests of one connection in progress, at least 1; further ones are refused with
     /// 429. Default 1,024.
@@ -136,7 +138,8 @@ extension ServerConfiguration {
     ///
     /// Four times as many may come at once. With the default, 1,000 clients behind one address are
     /// all connected again 16 seconds after an outage, and one address costs the server about 50
-    /// handshakes per second. It applies to the same peers as `maxConnections`. The most recent
+    /// handshakes per second. Renewals of credentials count as well, and get 429 beyond it. It
+    /// applies to the same peers as `maxConnections`. The most recent
     /// 8,192 to 16,384 addresses are remembered.
     public var maxConnectionRate = 50
     /// The most short links per second from one address, as `maxConnectionRate`: 1 to 1,000,000;
