@@ -11,8 +11,11 @@ package struct ControlField: Equatable, Sendable {
   package let number: UInt32
   package let name: String
   package let kind: Kind
+  /// The number of bytes, if it is fixed; a field without any is absent.
+  package let size: Int?
 
-  package init(_ number: UInt32, _ name: String, _ kind: Kind = .number) {
+  package init(_ number: UInt32, _ name: String, _ kind: Kind = .number, size: Int? = nil) {
+    self.size = size
     self.number = number
     self.name = name
     self.kind = kind
@@ -25,7 +28,7 @@ extension Hello {
     ControlField(4, "max_in_flight"), ControlField(5, "heartbeat_interval"),
     ControlField(6, "heartbeat_timeout"), ControlField(7, "credential", .bytes),
     ControlField(8, "name", .text), ControlField(11, "stream_credit"),
-    ControlField(12, "client_id", .bytes),
+    ControlField(12, "client_id", .bytes, size: ClientID.size),
   ]
 }
 

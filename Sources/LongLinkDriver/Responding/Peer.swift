@@ -30,6 +30,8 @@ package protocol PeerClient: AnyObject, Sendable {
   var current: Peer? { get }
   /// The open connections in the order in which they were accepted.
   var open: [Peer] { get }
+  /// These, and those that were told to end in favour of newer ones.
+  var connected: [Peer] { get }
   /// Makes room for a push that is handed to another loop. Throws `overloaded` if there is none,
   /// and the error of an earlier one that could not be sent there.
   func handOver(_ type: MessageType, bytes: Int) throws(LongLinkError)
@@ -208,7 +210,7 @@ public final class Peer: RequestSender {
   ///
   /// If the client's current connection is on another loop of the server, the push is handed to
   /// that loop, up to the high-water mark. One that cannot be sent there is counted in
-  /// `pushesLost`, and the next call throws its error.
+  /// `pushesLost`, and the next one that is handed over throws its error.
   public func pushNow(
     _ type: MessageType, _ body: some BodyEncodable & Sendable, priority: UInt32 = 0
   ) throws(LongLinkError) {
@@ -235,7 +237,7 @@ public final class Peer: RequestSender {
 
   /// Closes the connections that the peer has now, and no later one, once their output is written.
   public func close() {
-    for peer in client?.open ?? [self] { peer.perform(.close) }
+    for peer in client?.connected ?? [self] { peer.perform(.close) }
   }
 
   /// Does something to the connection, on its loop, unless it has ended.

@@ -28,9 +28,33 @@ final class ServerClient: PeerClient {
     /// The number of the last broadcast that had begun when the connection opened; on its loop, if
     /// it was the client's only connection.
     let since: UInt64
-    /// The number of the last broadcast that was sent to the client on this connection, or on a
-    /// newer one that has left.
+    /// The number of the last broadcast that was sent here.
     var sent: UInt64 = 0
+    /// Later broadcasts that were sent on newer connections, which have left.
+    var skips: [ClosedRange<UInt64>] = []
+
+    /// Whether a broadcast is to be sent here. Their numbers ascend.
+    mutating func takes(_ broadcast: UInt64) -> Bool {
+      guard sent < broadcast, !skips.contains(where: { $0.contains(broadcast) }) else {
+        return false
+      }
+      sent = broadcast
+      skip([])
+      return true
+    }
+
+    /// Takes over what a newer connection has sent.
+    mutating func follow(_ left: Member) {
+      skip(left.skips + (left.sent > left.since ? [left.since + 1...left.sent] : []))
+    }
+
+    private mutating func skip(_ more: [ClosedRange<UInt64>]) {
+      if skips.isEmpty, more.isEmpty { return }
+      skips = (skips + more).filter { $0.upperBound > sent }
+    }
+
+    /// The greatest number of a broadcast that the client was sent here or on a newer connection.
+    var last: UInt64 { skips.reduce(sent) { max($0, $1.upperBound) } }
   }
 
   /// What becomes of the older connections when another one opens.
@@ -43,9 +67,10 @@ final class ServerClient: PeerClient {
   private struct State {
     /// The connection that was opened last. The others are apart, since most clients have one.
     var current: Member?
-    /// The other open connections, the oldest one first. Those that were told to leave are not
-    /// among them.
+    /// The other open connections, the oldest one first.
     var older: [Member] = []
+    /// Connections that were told to leave. They count as ending.
+    var leaving: [Peer] = []
     /// The connections that have ended for the client, though not for the server.
     var ending = 0
     /// The number of the last broadcast that was sent on connections that have left.
@@ -54,8 +79,8 @@ final class ServerClient: PeerClient {
     var absences: UInt64 = 0
     /// Bytes of pushes that are on the way to the loop of a connection.
     var handedOver = 0
-    /// Why the last of these could not be sent.
-    var failure: LongLinkError?
+    /// Why the last of these could not be sent. It is `any Error`, which takes a word.
+    var failure: (any Error)?
   }
 
   /// The number of its first connection.
@@ -73,8 +98,13 @@ final class ServerClient: PeerClient {
   }
 
   var current: Peer? { state.withLock { $0.current?.peer } }
-  var open: [Peer] {
-    state.withLock { state in (state.older + [state.current].compactMap(\.self)).map(\.peer) }
+  var open: [Peer] { state.withLock { Self.open($0) } }
+  var connected: [Peer] { state.withLock { $0.leaving + Self.open($0) } }
+
+  private static func open(_ state: borrowing State) -> [Peer] {
+    var open = state.older.map(\.peer)
+    if let current = state.current { open.append(current.peer) }
+    return open
   }
 
   /// Makes an open connection the current one. `broadcast` is the number of the last broadcast that
@@ -84,6 +114,7 @@ final class ServerClient: PeerClient {
       guard let previous = state.current else {
         // What has not begun on this loop yet comes here, as to any new client.
         state.current = Member(peer: peer, since: last, sent: state.sent)
+        state.failure = nil
         return Older()
       }
       // What has begun comes on the older connections.
@@ -91,8 +122,11 @@ final class ServerClient: PeerClient {
       state.older.append(previous)
       var result = Older()
       if state.older.count >= ServerClient.mostConnections {
-        result.leaving = [state.older.removeFirst().peer]
+        let oldest = state.older.removeFirst()
+        state.sent = max(state.sent, oldest.last)
+        state.leaving.append(oldest.peer)
         state.ending += 1
+        result.leaving = [oldest.peer]
       }
       result.staying = state.older.map(\.peer)
       return result
@@ -105,15 +139,16 @@ final class ServerClient: PeerClient {
     state.withLock { state in
       if let current = state.current, current.peer === peer {
         state.current = state.older.popLast()
-        state.current?.sent.raise(to: current.sent)
-        state.sent = current.sent
+        state.sent = max(state.sent, current.last)
+        state.current?.follow(current)
       } else if let index = state.older.firstIndex(where: { $0.peer === peer }) {
         let left = state.older.remove(at: index)
-        if index > 0 { state.older[index - 1].sent.raise(to: left.sent) }
+        state.sent = max(state.sent, left.last)
+        if index > 0 { state.older[index - 1].follow(left) }
       } else {
+        state.leaving.removeAll { $0 === peer }
         return
       }
-      if state.older.isEmpty { state.older = [] }
       state.ending += 1
     }
   }
@@ -129,10 +164,19 @@ final class ServerClient: PeerClient {
     }
   }
 
+  /// Whether an absence has not ended.
+  func isAway(since absence: UInt64) -> Bool {
+    state.withLock { Self.isAway($0, since: absence) }
+  }
+
+  private static func isAway(_ state: borrowing State, since absence: UInt64) -> Bool {
+    state.current == nil && state.ending == 0 && state.absences == absence
+  }
+
   /// Ends an absence for ever. Returns false if it is over, since the client came back.
   func isGone(since absence: UInt64) -> Bool {
     state.withLock { state in
-      guard state.current == nil, state.ending == 0, state.absences == absence else { return false }
+      guard Self.isAway(state, since: absence) else { return false }
       state.absences += 1
       return true
     }
@@ -145,23 +189,24 @@ final class ServerClient: PeerClient {
   func claims(_ broadcast: UInt64, for peer: Peer) -> Bool {
     state.withLock { state in
       if let current = state.current, current.since < broadcast {
-        guard current.peer === peer, current.sent < broadcast else { return false }
-        state.current?.sent = broadcast
-        return true
+        return current.peer === peer && state.current?.takes(broadcast) == true
       }
       guard let index = state.older.lastIndex(where: { $0.since < broadcast }),
-        state.older[index].peer === peer, state.older[index].sent < broadcast
+        state.older[index].peer === peer
       else { return false }
-      state.older[index].sent = broadcast
-      return true
+      return state.older[index].takes(broadcast)
     }
   }
 
   // MARK: Pushes from other loops
 
+  /// What a push takes on its way besides its body.
+  private static let overhead = 128
+
   func handOver(_ type: MessageType, bytes: Int) throws(LongLinkError) {
+    let bytes = bytes + Self.overhead
     let failure = state.withLock { state -> LongLinkError? in
-      if let failure = state.failure.take() { return failure }
+      if let failure = state.failure.take() as? LongLinkError { return failure }
       guard state.handedOver == 0 || state.handedOver + bytes <= shared.mostHandedOver else {
         return LongLinkError(
           .overloaded, doing: .push(type),
@@ -176,12 +221,8 @@ final class ServerClient: PeerClient {
   func handedOver(bytes: Int, _ failure: LongLinkError?) {
     if failure != nil { shared.pushesLost.add(1, ordering: .relaxed) }
     state.withLock { state in
-      state.handedOver -= bytes
+      state.handedOver -= bytes + Self.overhead
       if let failure { state.failure = failure }
     }
   }
-}
-
-extension UInt64 {
-  fileprivate mutating func raise(to other: UInt64) { self = Swift.max(self, other) }
 }

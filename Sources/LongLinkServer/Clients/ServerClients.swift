@@ -150,10 +150,12 @@ final class ServerClients: Sendable {
     }
   }
 
-  /// Waits for a client that has no connection, unless `most` are waited for.
-  func awaits(_ client: ServerClient, most: Int) -> Bool {
-    state.withLock { state in
-      guard state.away.count < most else { return false }
+  /// Waits for a client that has no connection, unless `most` are waited for, it came back, or it
+  /// could not be recognised.
+  func awaits(_ client: ServerClient, since absence: UInt64, most: Int) -> Bool {
+    guard client.clientID != nil else { return false }
+    return state.withLock { state in
+      guard state.away.count < most, client.isAway(since: absence) else { return false }
       state.away.insert(client.id)
       return true
     }

@@ -37,7 +37,7 @@ extension ServerLane {
     var absence = Absence(client: client, number: number, peer: connection.peer)
     let linger = configuration.identity.linger.clampedNanoseconds
     guard linger > 0, !isDraining,
-      shared.clients.awaits(client, most: configuration.limits.maxConnections)
+      shared.clients.awaits(client, since: number, most: configuration.limits.maxConnections)
     else { return end(absence) }
     absence.timer = loop.schedule(at: loop.now + linger, self, token: client.id)
     // An earlier one, from which the client came back, is over.

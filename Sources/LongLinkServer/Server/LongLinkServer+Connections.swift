@@ -31,9 +31,9 @@ extension LongLinkServer {
     let lanes = lanesNow
     var gates: [Gate<BroadcastReport>] = []
     shared.clients.broadcast(to: principal) { number, peers in
+      let peersOf = Dictionary(grouping: peers) { ObjectIdentifier($0.loop) }
       for (loop, lane) in lanes {
-        let ids = peers.compactMap { $0.loop === loop ? $0.connectionID : nil }
-        guard !ids.isEmpty else { continue }
+        guard let ids = peersOf[ObjectIdentifier(loop)]?.map(\.connectionID) else { continue }
         let gate = Gate<BroadcastReport>()
         loop.executeInOrder { lane.value.broadcast(broadcast, number: number, to: ids, gate) }
         gates.append(gate)
@@ -104,7 +104,7 @@ extension LongLinkServer {
     let notice = DrainNotice(
       reason: "the server drains this connection", configuration, spread: spread,
       retryAfter: retryAfter, alternatives: alternatives)
-    let gates = (peer.client?.open ?? [peer]).compactMap { peer -> Gate<Void>? in
+    let gates = (peer.client?.connected ?? [peer]).compactMap { peer -> Gate<Void>? in
       guard let lane = lanesNow.first(where: { $0.0 === peer.loop })?.1 else { return nil }
       let gate = Gate<Void>()
       peer.loop.execute {

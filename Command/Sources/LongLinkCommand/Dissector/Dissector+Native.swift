@@ -171,7 +171,7 @@ extension Dissector {
       case .ignored:
         break
       case .renewal:
-        rule.mustTypes = role == .client ? [0...0] : nil
+        rule.mustTypes = [0...(role == .client ? 0 : Wire.codeMask)]
         rule.flags = 0...0
         rule.sizes = (role == .client ? 1 : 0)...Wire.controlLimit
       }
@@ -203,10 +203,11 @@ extension Dissector {
 
   private static func message(_ name: String, _ fields: [ControlField]) -> LuaValue {
     let fields = fields.map { field -> (UInt64, LuaValue) in
-      let table: [(String, LuaValue)] = [
+      var table: [(String, LuaValue)] = [
         ("name", .string(field.name)), ("title", .string(field.name)),
         ("filter", .string("\(name).\(field.name)")), ("type", .string(field.kind.rawValue)),
       ]
+      if let size = field.size { table.append(("size", .number(UInt64(size)))) }
       return (UInt64(field.number), .table(table))
     }
     return .table([("fields", .numbered(fields))])

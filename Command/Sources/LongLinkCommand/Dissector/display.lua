@@ -88,6 +88,7 @@ local function show_message(tvb, description, tree)
     elseif field and field.type ~= "number" and kind == 2 then
       local content = stop > after and tvb(after - 1, stop - after)
       if field.type == "bytes" then
+        if content and field.size and stop - after ~= field.size then return nil end
         if content then tree:add(field.shown, content) end
       else
         local text = data:sub(after, stop - 1)
