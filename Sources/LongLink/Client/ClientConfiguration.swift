@@ -26,7 +26,7 @@ public struct ClientConfiguration: Sendable {
   ///
   /// Short links are secured by their way, for example a URL with `https`.
   public var security: ClientSecurity?
-  /// Who the client is to a server, and how it proves that. Default: nobody in particular.
+  /// Who the client is to a server, and how it proves that. Default: without a credential.
   public var identity = Identity()
   /// The most that waits, is stored and is accepted. Each has a default.
   public var limits = Limits()

@@ -11,7 +11,7 @@ public import LongLinkDriver
 /// both, it is one client to the server: it gets each push once, and is not reported as gone in
 /// between.
 ///
-/// An identity is 16 bytes, and a secret, like a credential: whoever knows it, and has the same
+/// An identity is 16 bytes, and a secret, like a credential: a peer that knows it, and has the same
 /// principal (or none, on a server without `authenticate`), receives what the server sends to this
 /// client. So it appears in no log and no description. It is sent on each connection to a server,
 /// over TLS if the client uses TLS. Dialects have no place for it.

@@ -2,7 +2,7 @@
 
 /// The 16 bytes by which a server recognises a client on all its connections.
 ///
-/// They are a secret: whoever knows them receives what the server sends to that client. So the
+/// They are a secret: a peer that knows them receives what the server sends to that client. So the
 /// description leaves them out.
 package struct ClientID: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
   /// The number of bytes.

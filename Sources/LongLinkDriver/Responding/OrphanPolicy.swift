@@ -2,8 +2,8 @@
 
 /// What becomes of the handlers whose link ends before they have returned.
 ///
-/// Clients and servers cancel them: that they go on is for requests whose answers are kept. Nobody
-/// gets what they return. They count as memory of the link, which has ended, until then.
+/// Clients and servers cancel them. Tests alone let them go on. What they return is dropped. They
+/// count as memory of the link, which has ended, until then.
 package enum OrphanPolicy: Sendable {
   /// Their tasks are cancelled.
   case cancelled

@@ -15,8 +15,8 @@ extension ServerConnection {
       clientName: link.connection.agreement.name)
   }
 
-  /// Whether it is the connection of the principal with this name, or of nobody if that is nil. It
-  /// never becomes another's.
+  /// Whether the connection's principal has this name, or there is none if `name` is nil. A
+  /// connection never changes its principal.
   func isOf(principal name: String?) -> Bool {
     guard let own = peer.principal?.name, let name else {
       return peer.principal == nil && name == nil

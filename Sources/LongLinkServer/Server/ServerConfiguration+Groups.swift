@@ -8,7 +8,7 @@ extension ServerConfiguration {
   /// How a server finds out who its clients are.
   public struct Identity: Sendable {
     /// Decides about each client before anything that it sends is acted on. Default nil: every
-    /// client is accepted, as nobody in particular.
+    /// client is accepted, without a principal.
     ///
     /// The function gets what the client shows (its credential, its verified certificate, its
     /// address), and returns who the client is, or throws an `AuthenticationRefusal`: the client
@@ -47,7 +47,7 @@ extension ServerConfiguration {
     /// and its client is authenticated (`identity.timeout`). If one more connection comes, the
     /// oldest that is not open is closed and counted in `handshakesEvicted`. So connections that
     /// never open keep no client away that opens its own. Until a connection opens, it makes the
-    /// server hold at most 80 KiB, with TLS 136 KiB, and all of them at most so many times that.
+    /// server hold at most 80 KiB, with TLS 136 KiB, and all of them at most that times the limit.
     /// Credentials that open connections renew, and that are not decided about, have as many places
     /// of their own.
     public var maxHandshakes = 1_000

@@ -97,7 +97,7 @@ package final class OpenFile: Sendable {
     }
   }
 
-  /// Whether the file is this user's, and nobody else may read or write it.
+  /// Whether the file belongs to this user, and no other user may read or write it.
   package var isPrivate: Bool {
     get throws(FileError) {
       var status = stat()
