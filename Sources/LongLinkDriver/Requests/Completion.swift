@@ -70,7 +70,7 @@ package enum Completion: Sendable {
     return .observed(ObservedCompletion(self, record))
   }
 
-  func callAsFunction(_ outcome: Outcome) {
+  func callAsFunction(_ outcome: consuming Outcome) {
     switch self {
     case .waiter(let waiter): waiter(outcome)
     case .distantWaiter(let waiter), .pooledWaiter(let waiter): waiter(outcome)

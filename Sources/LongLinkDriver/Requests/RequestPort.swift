@@ -83,8 +83,9 @@ package protocol RequestSink: AnyObject {
 /// and runs when the outcome is there. A continuation costs more: before and after it the runtime
 /// looks up, under the task's lock, which executor the task prefers.
 @safe package actor RequestWatch: SerialExecutor {
-  // The waiting function holds the port.
+  // The waiting function holds the port, and that its loop: neither is counted for each request.
   private let port: Unmanaged<RequestPort>
+  private let loop: Unmanaged<EventLoop>
   private let serial = Atomic<UInt32>(0)
   /// The request's number, or one of the two values below.
   private let number = Atomic<UInt64>(RequestWatch.unnamed)
@@ -101,6 +102,7 @@ package protocol RequestSink: AnyObject {
 
   init(_ port: RequestPort) {
     unsafe self.port = Unmanaged.passUnretained(port)
+    unsafe loop = Unmanaged.passUnretained(port.loop)
   }
 
   /// Whether its task was cancelled before the request was named.
@@ -152,8 +154,8 @@ extension RequestWatch {
 
     @inline(__always)
     package func callAsFunction(_ outcome: consuming Outcome) {
-      var outcome: Outcome? = outcome
-      unsafe watch._withUnsafeGuaranteedRef { $0.end(&outcome) }
+      var outcome: Outcome? = consume outcome
+      unsafe watch._withUnsafeGuaranteedRef { $0.end(outcome.take()) }
     }
   }
 
@@ -163,8 +165,8 @@ extension RequestWatch {
 
   package nonisolated func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    unsafe port._withUnsafeGuaranteedRef { port in
-      guard port.loop.isCurrent else { return port.loop.execute { self.suspended(job) } }
+    unsafe loop._withUnsafeGuaranteedRef { loop in
+      guard loop.isCurrent else { return loop.execute { self.suspended(job) } }
       suspended(job)
     }
   }
@@ -175,14 +177,14 @@ extension RequestWatch {
   }
 
   @inline(__always)
-  private nonisolated func end(_ outcome: inout Outcome?) {
-    unsafe swap(&self.outcome, &outcome)
+  private nonisolated func end(_ outcome: consuming Outcome?) {
+    unsafe self.outcome = outcome
     if let job = unsafe job.take() { resume(job) }
   }
 
   /// After its wait a task goes on to where it belongs: the loop may run it as a task of its own.
   private nonisolated func resume(_ job: UnownedJob) {
-    unsafe port._withUnsafeGuaranteedRef { $0.loop.enqueueOnTaskExecutor(ExecutorJob(job)) }
+    unsafe loop._withUnsafeGuaranteedRef { $0.enqueueOnTaskExecutor(ExecutorJob(job)) }
   }
 
   /// Suspends until the outcome is there.
@@ -221,7 +223,7 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
     } else {
       await distantAnswer(port, type, body, options, watch)
     }
-  if port.loop.isCurrent { port.keep(watch) }
+  if port.loop.isCurrent { port.keep(consume watch) }
   switch consume outcome {
   case .success(let body): return body
   case .failure(let error): throw error
