@@ -7,14 +7,14 @@ extension TidyTests {
   /// The most public types that an import of each product shows, those of the modules that it
   /// exports included.
   private static let mostShown = [
-    "LongLink": 73, "LongLinkCalls": 93, "LongLinkDialects": 20, "LongLinkHTTP": 112,
-    "LongLinkHTTPServer": 84, "LongLinkJSON": 52, "LongLinkProtobuf": 35,
-    "LongLinkProtobufC": 56, "LongLinkReaders": 14, "LongLinkServer": 80, "LongLinkTLS": 76,
-    "LongLinkTesting": 98, "LongLinkUploads": 87, "LongLinkUploadsServer": 84,
+    "LongLink": 74, "LongLinkCalls": 94, "LongLinkDialects": 20, "LongLinkHTTP": 113,
+    "LongLinkHTTPServer": 85, "LongLinkJSON": 52, "LongLinkProtobuf": 35,
+    "LongLinkProtobufC": 56, "LongLinkReaders": 14, "LongLinkServer": 81, "LongLinkTLS": 77,
+    "LongLinkTesting": 99, "LongLinkUploads": 88, "LongLinkUploadsServer": 85,
   ]
 
   /// The most public types of all modules together.
-  private static let mostPublic = 266
+  private static let mostPublic = 267
 
   @Test func `no product shows more types than it did`() throws {
     let modules = try publicTypes()

@@ -155,6 +155,8 @@ extension ClientConnection: LinkOwner {
     case .established: established()
     case .renewed(let answer): renewed(answer)
     case .peerLeaving(let goaway):
+      peer.announce(.leaving)
+      responder.drains(link)
       leaving(goaway)
       core.updateWaitingPushes(.goneAway(ResponseCode(wire: goaway.code)))
     case .abandon(let reason):

@@ -16,7 +16,8 @@ package protocol PeerOwner: RequestSink, PushSink {
 package enum PeerCommand: Sendable {
   /// Closes it once its output is written.
   case close
-  /// Pings it, and closes it if nothing comes within the heartbeat's timeout.
+  /// Tells that the client has a newer one. Pings it, and closes it if nothing comes within the
+  /// heartbeat's timeout.
   case probe
   /// Lets it end in favour of newer connections of the same client.
   case leave
@@ -62,6 +63,8 @@ public final class Peer: RequestSender {
     var reason: CloseReason?
     /// A client's requests, some of which go on over a later connection.
     private var rest: Requests?
+    /// What has happened to the connection; nil if nothing has, and nobody listens.
+    var events: PeerEvents?
 
     init(on loop: EventLoop) {
       self.loop = loop
@@ -102,6 +105,8 @@ public final class Peer: RequestSender {
     func detach() {
       if let requests = owner?.requestsIfAny, requests.count > 0 { rest = requests }
       owner = nil
+      events?.finish()
+      events = nil
     }
 
     func ended(_ operation: LongLinkError.Operation) -> LongLinkError {
@@ -238,6 +243,34 @@ public final class Peer: RequestSender {
   /// Closes the connections that the peer has now, and no later one, once their output is written.
   public func close() {
     for peer in client?.connected ?? [self] { peer.perform(.close) }
+  }
+
+  /// What happens to the connection on which you got the peer: what has happened so far, and then
+  /// each event when it comes, of each kind only the first one. It ends with the connection.
+  ///
+  /// A handler that runs for long, such as that of a stream, can come to an end by itself instead
+  /// of being cut: see also `InboundRequest.untilDraining` and `Items.untilDraining`. What goes to
+  /// the client needs no such care: `push` follows it to its newest connection.
+  public var events: AsyncStream<PeerEvent> {
+    let (stream, continuation) = AsyncStream.makeStream(of: PeerEvent.self)
+    loop.execute { [reference, loop] in
+      guard reference.value.owner != nil else { return continuation.finish() }
+      let events = reference.value.events ?? PeerEvents()
+      reference.value.events = events
+      let id = events.add(continuation)
+      continuation.onTermination = { _ in
+        loop.execute { reference.value.events?.remove(id) }
+      }
+    }
+    return stream
+  }
+
+  /// Tells what happens to the connection; on the loop.
+  package func announce(_ event: PeerEvent) {
+    guard reference.value.owner != nil else { return }
+    let events = reference.value.events ?? PeerEvents()
+    reference.value.events = events
+    events.announce(event)
   }
 
   /// Does something to the connection, on its loop, unless it has ended.

@@ -21,6 +21,11 @@ extension Responder: StreamSide {
 }
 
 extension Responder {
+  /// The link is to be left: handlers that read until then get the end of their items.
+  package func drains(_ link: Link) {
+    for work in link.connection.inbound.handlers { work.channel?.drains() }
+  }
+
   /// Why the items of a request do not fit its handler; nil if they do.
   @inline(__always)
   func shapeProblem(of arrival: Arrival, on link: Link, _ wanted: StreamShape) -> String? {

@@ -300,8 +300,10 @@ extension ItemChannel {
   }
 
   /// Waits for items or the end; returns the number of the wait, by which it can be cancelled.
-  package func wait(_ resume: @escaping (Read) -> Void) -> UInt64 {
-    let id = reading.wait(resume)
+  package func wait(
+    untilDraining: Bool = false, _ resume: @escaping (Read) -> Void
+  ) -> UInt64 {
+    let id = reading.wait(untilDraining: untilDraining, resume)
     armForReading()
     return id
   }
@@ -313,6 +315,14 @@ extension ItemChannel {
 
   private func failedRead(_ code: LongLinkError.Code, _ detail: String) -> Read {
     .ended(.failure(error(code, detail).with(itemsReceived: itemsRead)))
+  }
+
+  /// Whether the responder's connection is to be left: one of the sides has said so.
+  var isDraining: Bool { !isRequester && port?.isDraining ?? false }
+
+  /// The connection is to be left.
+  func drains() {
+    if let resume = reading.drain() { resume(.ended(.success([]))) }
   }
 
   /// Drops all items from here on: nobody will read them.

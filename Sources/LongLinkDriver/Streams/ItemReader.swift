@@ -15,6 +15,8 @@ internal import Synchronization
   /// The memory of the item that was returned last, decoded; nil where nobody counts it.
   let memory: ItemMemory?
   private var hasEnded = false
+  /// Whether the items end when the connection is to be left.
+  var endsWhenDraining = false
   /// The error of an item that does not decode, which has cancelled the request.
   private var failure: LongLinkError?
 
@@ -34,7 +36,8 @@ internal import Synchronization
     if let item = takeReady() { return item }
     if hasEnded { return nil }
     if let failure { throw failure }
-    switch await nextRead(of: channel, upTo: channel.loop.isCurrent ? 1 : 64) {
+    let limit = channel.loop.isCurrent ? 1 : 64
+    switch await nextRead(of: channel, upTo: limit, untilDraining: endsWhenDraining) {
     case .items(var items):
       if items.count == 1 { return items[0] }
       items.reverse()
@@ -71,7 +74,9 @@ internal import Synchronization
   private func takeReady() -> [UInt8]? {
     guard failure == nil else { return nil }
     if let item = batch.take() { return item }
-    return channel.loop.isCurrent && !hasEnded ? channel.value.readOne() : nil
+    guard channel.loop.isCurrent, !hasEnded else { return nil }
+    if endsWhenDraining, channel.value.isDraining { return nil }
+    return channel.value.readOne()
   }
 }
 
@@ -125,14 +130,15 @@ extension ItemChannel {
 
 /// Waits on the loop for items, or for the end.
 private func nextRead(
-  of channel: BoundChannel, upTo limit: Int
+  of channel: BoundChannel, upTo limit: Int, untilDraining: Bool
 ) async -> ItemChannel.Read {
   let wait = ChannelWait()
   return await withTaskCancellationHandler {
     await suspend { (waiter: Waiter<ItemChannel.Read>) in
       channel.onLoop { channel in
+        if untilDraining, channel.isDraining { return waiter(.ended(.success([]))) }
         if let read = channel.read(upTo: limit) { return waiter(read) }
-        let id = channel.wait { waiter($0) }
+        let id = channel.wait(untilDraining: untilDraining) { waiter($0) }
         if !wait.begin(id) { channel.cancelRead(id) }
       }
     }

@@ -19,6 +19,8 @@ struct ItemReading: ~Copyable {
 
   var inbox = ItemInbox()
   private var reader: (id: UInt64, resume: Reader)?
+  /// Whether the wait ends when the connection is to be left.
+  private var endsWhenDraining = false
   private var lastID: UInt64 = 0
   /// When the wait of the reader fails.
   var deadline = LinkInstant.distantFuture
@@ -121,11 +123,15 @@ struct ItemReading: ~Copyable {
   }
 
   /// Begins a wait; returns its number.
-  mutating func wait(_ resume: @escaping Reader) -> UInt64 {
+  mutating func wait(untilDraining: Bool = false, _ resume: @escaping Reader) -> UInt64 {
     lastID += 1
+    endsWhenDraining = untilDraining
     reader = (lastID, resume)
     return lastID
   }
+
+  /// Ends a wait that lasts until the connection is to be left.
+  mutating func drain() -> Reader? { endsWhenDraining ? takeReader() : nil }
 
   /// Ends the wait with this number, or any that is due.
   mutating func cancel(_ id: UInt64) -> Reader? { reader?.id == id ? takeReader() : nil }

@@ -16,6 +16,21 @@ public struct Items<Item: BodyDecodable & Sendable>: AsyncSequence, AsyncIterato
     reader = ItemReader(channel, lease, decodes: Item.self != [UInt8].self)
   }
 
+  /// The same items, which in a handler also end when its connection is to be left: because the
+  /// server drains it or shuts down, or because the other side has said that it leaves.
+  ///
+  ///     for try await report in reports.untilDraining { try store(report) }
+  ///     return Receipt(count)
+  ///
+  /// So a handler of a stream that lasts long can answer in good time, and `shutDown` need not wait
+  /// until its bound has passed. The items that it has not read are dropped. The items of a request
+  /// of your own do not end in this way.
+  public var untilDraining: Items {
+    var items = self
+    items.reader.endsWhenDraining = true
+    return items
+  }
+
   /// Returns the items themselves.
   public func makeAsyncIterator() -> Items { self }
 

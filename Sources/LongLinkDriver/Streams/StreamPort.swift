@@ -33,6 +33,9 @@ struct StreamPort {
     link.command { core, now in core.lentItems(serial, at: now) }
   }
 
+  /// Whether one of the sides has said that it leaves the connection.
+  var isDraining: Bool { link.connection.saidGoAway || link.connection.peerGoAway != nil }
+
   /// Whether items count that the application has not taken, although the request has ended.
   var holdsUnread: Bool { link.connection.streams.holdsUnread(serial) }
 

@@ -103,14 +103,15 @@ final class ServerConnection {
     onDrained.append(completion)
     notice = notice ?? (drainNotice.code, drainNotice.reason)
     closesWhenUnused = true
+    let limit = lane.loop.now + bound
     link.goAway(
       code: drainNotice.code, reason: drainNotice.reason,
       spread: drainNotice.spread.wireMilliseconds,
       retryAfter: drainNotice.retryAfter.wireMilliseconds, alternatives: drainNotice.alternatives)
+    peer.announce(.draining(until: limit))
+    responder.drains(link)
     finishIfDrained()
-    guard link.isAlive else { return }
-    let limit = lane.loop.now + bound
-    guard limit < drainLimit else { return }
+    guard link.isAlive, limit < drainLimit else { return }
     drainLimit = limit
     if let drainTimer { lane.loop.cancel(drainTimer) }
     drainTimer = lane.loop.schedule(at: limit, self, token: Timer.drain.rawValue)
@@ -213,6 +214,8 @@ extension ServerConnection: LinkOwner {
       // Fail them, because a server's requests have no other link to wait for.
       requestsIfAny?.failWaiting(all: true) { operation, _ in goneAway(operation, goaway) }
       closesWhenUnused = true
+      peer.announce(.leaving)
+      responder.drains(link)
       finishIfDrained()
     case .abandon(let reason):
       peer.ended(reason)
@@ -333,7 +336,9 @@ extension ServerConnection: PeerOwner {
   func perform(_ command: PeerCommand, on id: UInt64) {
     switch command {
     case .close: link.shutDown()
-    case .probe: link.probe()
+    case .probe:
+      peer.announce(.moved)
+      link.probe()
     case .leave: lane.retire(self)
     }
   }
