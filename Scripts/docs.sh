@@ -3,7 +3,8 @@
 # Builds the documentation of each library into .build/docs. A warning or a broken link fails.
 #
 # Clients use types of LongLinkCore, LongLinkDriver and LongLinkTransport, which are not products. These
-# types have their pages in the documentation of the product that exports them.
+# types have their pages in the documentation of the product that exports them. The pages' links to each other
+# are for Git hosts: Scripts/pages.py writes DocC's.
 set -eu
 cd "$(dirname "$0")/.."
 swift=${SWIFT:-swift}
@@ -12,7 +13,7 @@ docc=$(command -v docc || echo "$(dirname "$(readlink -f "$(command -v "$swift")
 scratch=.build
 out=$scratch/docs
 rm -rf "$out"
-mkdir -p "$out/graphs"
+mkdir -p "$out/graphs" "$out/pages"
 
 # use BIN: takes the modules from this folder of build products.
 use() {
@@ -41,8 +42,8 @@ page() {
   mkdir -p "$out/merged/$product"
   (cd "$out/graphs" && python3 "$OLDPWD/Scripts/symbols.py" "$product" "$@") \
     >"$out/merged/$product/$product.symbols.json"
-  catalog=Sources/$product/$product.docc
-  "$docc" convert "$catalog" --additional-symbol-graph-dir "$out/merged/$product" \
+  python3 Scripts/pages.py "Sources/$product/$product.docc" "$out/pages/$product.docc"
+  "$docc" convert "$out/pages/$product.docc" --additional-symbol-graph-dir "$out/merged/$product" \
     --fallback-display-name "$product" --fallback-bundle-identifier "longlink.$product" \
     --warnings-as-errors --output-dir "$out/$product.doccarchive"
 }
