@@ -15,7 +15,7 @@ HTTP = --traits HTTP
 RELEASED = $(SCRATCH)/release
 
 .PHONY: all setup setup-tests build command install demo test check check-style check-http check-openssl \
-	check-command check-processes check-generator check-readme check-chat check-feed check-hello \
+	check-command check-processes check-generator check-readme check-chat check-feed check-hub \
 	check-mutants protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-http bench-tls bench-build bench-check clean
 
@@ -54,7 +54,7 @@ demo: build
 
 # Warnings are errors only in checks: the warnings of a newer compiler must not break users' builds.
 test check-http check-openssl check-command check-processes check-readme check-chat check-feed \
-	check-hello docs: \
+	check-hub docs: \
 	export LONGLINK_WARNINGS_AS_ERRORS = 1
 TEST = $(SWIFT) test $(SHARED) --skip-build --disable-xctest
 
@@ -110,7 +110,7 @@ check-generator: setup-tests
 	SWIFT="$(SWIFT)" Scripts/protocols.sh --check
 	SWIFT="$(SWIFT)" Scripts/generator.sh
 
-# Compiles and runs the programs in the README.
+# Compiles and runs the program in the README, and compares its hub with the one that `check-hub` runs.
 check-readme: setup-tests
 	Scripts/readme.sh
 
@@ -126,9 +126,9 @@ check-feed: setup-tests
 	$(SWIFT) build $(FEED) --build-tests
 	$(SWIFT) test $(FEED) --skip-build --disable-xctest
 
-# Builds the smallest examples, and runs their clients with their servers.
-check-hello: setup-tests
-	SWIFT="$(SWIFT)" Scripts/hello.sh
+# Builds the smallest examples, runs their clients with their servers, and the tests of Hub.
+check-hub: setup-tests
+	SWIFT="$(SWIFT)" Scripts/hub.sh
 
 # The documentation of each library, in .build/docs. A warning or a broken link fails.
 docs: setup-tests

@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 # Steps on one line run one after the other, because they share a build. The longest line comes first.
 jobs() {
   cat <<'JOBS'
-style http openssl command processes feed readme chat hello docs
+style http openssl command processes feed readme chat hub docs
 sanitize-thread
 sanitize-address
 bench simulate

@@ -80,10 +80,13 @@ messages_of_swift() {
 messages_of_swift CorpusOfSwift corpus.proto
 messages_of_swift ParcelsOfSwift parcel.proto places.proto
 
-# The example.
+# The examples.
 generate "Messages=Examples/Chat/Sources/ChatMessages,C=Examples/Chat/Sources/CChatMessages,\
 Server=Examples/Chat/Sources/ChatServer,Simulated=Examples/Chat/Tests/ChatTests" \
   --proto_path=Examples/Chat/Protos --proto_path=Protocols chat.proto
+hub=Examples/Hub/Sources
+generate "Messages=$hub/Telemetry,C=$hub/CTelemetry,Client=$hub/Telemetry,Server=$hub/Telemetry" \
+  --proto_path=Examples/Hub/Protos --proto_path=Protocols telemetry.proto
 
 # The messages that come with Protocol Buffers, without their comments.
 known=

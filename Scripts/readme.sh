@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles the programs in the README, runs its test, runs its client with its server, and runs its secured
-# program with a certificate that openssl makes. The programs are compiled unchanged, except that the port is
-# an argument, because port 9000 may be in use here. They use the scratch path and the flags of the tests, so
-# that the library is not built again.
+# Compiles and runs the program in the README, and checks that the README shows what Examples/Hub
+# has, which `make check-hub` compiles and runs. The program is compiled unchanged,
+# except that its port is 0, because port 9000 may be in use here. It uses the scratch path and the flags of
+# the tests, so that the library is not built again.
 #
 # README (README.md) names the file.
 set -euo pipefail
@@ -14,20 +14,31 @@ scratch=$root/.build
 package=$scratch/readme
 swift=${SWIFT:-swift}
 
-# The lines of the block that is marked "```swift NAME".
+# block NAME FILE: the lines of the block that is marked "```NAME".
 block() {
-  awk -v mark="\`\`\`swift $1" '$0 == mark {inside = 1; next} /^```$/ {inside = 0} inside' "$readme"
+  awk -v mark="\`\`\`$1" '$0 == mark {inside = 1; next} /^```$/ {inside = 0} inside' "$2"
 }
 
-mkdir -p "$package"/Sources/Readme{Client,Server,Secure} "$package/Tests/ReadmeTests"
-for role in client:Client server:Server secure:Secure; do
-  block "${role%:*}" | sed 's/port: 9000)/port: UInt16(CommandLine.arguments[1])!)/' \
-    >"$package/Sources/Readme${role#*:}/main.swift"
+# same NAME FILE SOURCE: fails unless the block is SOURCE without its licence and the empty line after it.
+same() {
+  block "$1" "$2" | diff - <(sed -e 1d -e '2{/^$/d;}' "$3") >&2 && return
+  echo "$0: the block $1 of $2 is not $3" >&2
+  exit 1
+}
+hub=Examples/Hub
+same 'proto hub' "$readme" $hub/Protos/telemetry.proto
+same 'swift hub-server' "$readme" $hub/Sources/HubServer/main.swift
+same 'swift hub-client' "$readme" $hub/Sources/HubClient/main.swift
+same 'swift hub-test' "$readme" $hub/Tests/HubTests/HubTests.swift
+
+# Links to files and folders, without the section.
+for link in $(grep -oE '\]\([^)]+' "$readme" | sed -e 's/^](//' -e 's/#.*//' | grep -v '^https:'); do
+  [ -e "$link" ] || { echo "$0: $readme links to $link, which does not exist" >&2; exit 1; }
 done
-block test >"$package/Tests/ReadmeTests/ReadmeTests.swift"
-for file in "$package"/Sources/*/main.swift "$package"/Tests/*/*.swift; do
-  [ -s "$file" ] || { echo "The README has no block for $file."; exit 1; }
-done
+
+mkdir -p "$package/Sources/ReadmeUntyped"
+block 'swift untyped' "$readme" | sed 's/port: 9000)/port: 0)/' >"$package/Sources/ReadmeUntyped/main.swift"
+[ -s "$package/Sources/ReadmeUntyped/main.swift" ] || { echo "$0: $readme has no block untyped" >&2; exit 1; }
 cat >"$package/Package.swift" <<END
 // swift-tools-version: 6.3
 import PackageDescription
@@ -38,76 +49,25 @@ let package = Package(
   dependencies: [.package(name: "longlink", path: "$root")],
   targets: [
     .executableTarget(
-      name: "ReadmeClient", dependencies: [.product(name: "LongLink", package: "longlink")]),
-    .executableTarget(
-      name: "ReadmeServer", dependencies: [.product(name: "LongLinkServer", package: "longlink")]),
-    .executableTarget(
-      name: "ReadmeSecure",
+      name: "ReadmeUntyped",
       dependencies: [
         .product(name: "LongLink", package: "longlink"),
         .product(name: "LongLinkServer", package: "longlink"),
-        .product(name: "LongLinkTLS", package: "longlink"),
-      ]),
-    .testTarget(
-      name: "ReadmeTests",
-      dependencies: [
-        .product(name: "LongLink", package: "longlink"),
-        .product(name: "LongLinkTesting", package: "longlink"),
-      ]),
+      ])
   ]
 )
 END
 
 build=(--package-path "$package" --scratch-path "$scratch")
-"$swift" build "${build[@]}" --build-tests
-"$swift" test "${build[@]}" --skip-build --disable-xctest
-programs=$("$swift" build "${build[@]}" --show-bin-path)
-
-output=$(mktemp)
-answers=$(mktemp)
-"$programs/ReadmeServer" 0 >"$output" 2>&1 &
-server=$!
-client=
-trap 'kill "$server" ${client:+"$client"} 2>/dev/null || true; rm -f "$output" "$answers"' EXIT
-fail() {
-  printf '%s\n' "$@" 'The output of the server:' >&2
-  cat "$output" >&2
+"$swift" build "${build[@]}"
+program=$("$swift" build "${build[@]}" --show-bin-path)/ReadmeUntyped
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+status=0
+# A program that has not ended within a minute is stopped: its status is 124 then.
+said=$(timeout 60 "$program" 2>"$log") || status=$?
+if [ "$status" -ne 0 ] || [ "$said" != $'hello\nrejected refused' ]; then
+  printf '%s\n' "$0: the README's program ended with status $status and printed:" "$said" "$(cat "$log")" >&2
   exit 1
-}
-# The server logs the port that it was given.
-port=
-for _ in $(seq 300); do
-  port=$(sed -n 's/.*address=127[.]0[.]0[.]1:\([0-9]*\).*Listening.*/\1/p' "$output")
-  if [ -n "$port" ]; then break; fi
-  kill -0 "$server" 2>/dev/null || fail "The README's server has ended."
-  sleep 0.1
-done
-[ -n "$port" ] || fail "The README's server did not begin to listen."
-"$programs/ReadmeClient" "$port" >"$answers" 2>/dev/null &
-client=$!
-for _ in $(seq 600); do
-  kill -0 "$client" 2>/dev/null || break
-  sleep 0.1
-done
-# A client that has not ended within a minute is stopped: its status is 143 then.
-kill "$client" 2>/dev/null || true
-status=0
-wait "$client" || status=$?
-client=
-said=$(cat "$answers")
-expected=$'hello\nrejected refused'
-[ "$said" = "$expected" ] \
-  || fail "The README's client ended with status $status and printed:" "$said" 'instead of:' "$expected"
-kill -0 "$server" 2>/dev/null || fail "The README's server has ended."
-
-# The secured program is both sides. Its certificate is its own authority.
-certificates=$package/certs
-mkdir -p "$certificates"
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
-  -addext subjectAltName=IP:127.0.0.1 -keyout "$certificates/server-key.pem" \
-  -out "$certificates/server.pem" 2>/dev/null
-cp "$certificates/server.pem" "$certificates/ca.pem"
-status=0
-said=$(cd "$package" && timeout 60 "$programs/ReadmeSecure" 0 2>"$output") || status=$?
-[ "$said" = hello ] || fail "The README's secured program ended with status $status and printed: $said"
-echo "The README's programs compile, its client talks to its server, and its secured program to itself."
+fi
+echo "The README's program works, and its hub is Examples/Hub."
