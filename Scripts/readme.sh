@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles and runs the program in the README, and checks that the README shows what Examples/Hub
-# has, which `make check-hub` compiles and runs. The program is compiled unchanged,
+# Compiles and runs the program in the README, and checks that the README and the page about several servers
+# show what Examples/Hub has, which `make check-hub` compiles and runs. The program is compiled unchanged,
 # except that its port is 0, because port 9000 may be in use here. It uses the scratch path and the flags of
 # the tests, so that the library is not built again.
 #
@@ -30,6 +30,8 @@ same 'proto hub' "$readme" $hub/Protos/telemetry.proto
 same 'swift hub-server' "$readme" $hub/Sources/HubServer/main.swift
 same 'swift hub-client' "$readme" $hub/Sources/HubClient/main.swift
 same 'swift hub-test' "$readme" $hub/Tests/HubTests/HubTests.swift
+same 'swift relay' Sources/LongLinkServer/LongLinkServer.docc/MoreThanOneServer.md \
+  $hub/Tests/HubTests/Relay.swift
 
 # Links to files and folders, without the section.
 for link in $(grep -oE '\]\([^)]+' "$readme" | sed -e 's/^](//' -e 's/#.*//' | grep -v '^https:'); do
