@@ -104,6 +104,7 @@ let package = Package(
       name: "LongLinkCommandTests",
       dependencies: [
         "LongLinkCommand", "LongLinkCommandSupport", "LongLinkSoak",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
         .product(name: "LongLink", package: "longlink"),
         .product(name: "LongLinkDemoMessages", package: "longlink"),

@@ -367,6 +367,141 @@ void   longlink__demo__feed_request__free_unpacked
   assert(message->base.descriptor == &longlink__demo__feed_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   longlink__demo__broadcast_request__init
+                     (Longlink__Demo__BroadcastRequest         *message)
+{
+  static const Longlink__Demo__BroadcastRequest init_value = LONGLINK__DEMO__BROADCAST_REQUEST__INIT;
+  *message = init_value;
+}
+size_t longlink__demo__broadcast_request__get_packed_size
+                     (const Longlink__Demo__BroadcastRequest *message)
+{
+  assert(message->base.descriptor == &longlink__demo__broadcast_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t longlink__demo__broadcast_request__pack
+                     (const Longlink__Demo__BroadcastRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &longlink__demo__broadcast_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t longlink__demo__broadcast_request__pack_to_buffer
+                     (const Longlink__Demo__BroadcastRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &longlink__demo__broadcast_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Longlink__Demo__BroadcastRequest *
+       longlink__demo__broadcast_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Longlink__Demo__BroadcastRequest *)
+     protobuf_c_message_unpack (&longlink__demo__broadcast_request__descriptor,
+                                allocator, len, data);
+}
+void   longlink__demo__broadcast_request__free_unpacked
+                     (Longlink__Demo__BroadcastRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &longlink__demo__broadcast_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   longlink__demo__broadcast_reply__init
+                     (Longlink__Demo__BroadcastReply         *message)
+{
+  static const Longlink__Demo__BroadcastReply init_value = LONGLINK__DEMO__BROADCAST_REPLY__INIT;
+  *message = init_value;
+}
+size_t longlink__demo__broadcast_reply__get_packed_size
+                     (const Longlink__Demo__BroadcastReply *message)
+{
+  assert(message->base.descriptor == &longlink__demo__broadcast_reply__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t longlink__demo__broadcast_reply__pack
+                     (const Longlink__Demo__BroadcastReply *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &longlink__demo__broadcast_reply__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t longlink__demo__broadcast_reply__pack_to_buffer
+                     (const Longlink__Demo__BroadcastReply *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &longlink__demo__broadcast_reply__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Longlink__Demo__BroadcastReply *
+       longlink__demo__broadcast_reply__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Longlink__Demo__BroadcastReply *)
+     protobuf_c_message_unpack (&longlink__demo__broadcast_reply__descriptor,
+                                allocator, len, data);
+}
+void   longlink__demo__broadcast_reply__free_unpacked
+                     (Longlink__Demo__BroadcastReply *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &longlink__demo__broadcast_reply__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   longlink__demo__peers_reply__init
+                     (Longlink__Demo__PeersReply         *message)
+{
+  static const Longlink__Demo__PeersReply init_value = LONGLINK__DEMO__PEERS_REPLY__INIT;
+  *message = init_value;
+}
+size_t longlink__demo__peers_reply__get_packed_size
+                     (const Longlink__Demo__PeersReply *message)
+{
+  assert(message->base.descriptor == &longlink__demo__peers_reply__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t longlink__demo__peers_reply__pack
+                     (const Longlink__Demo__PeersReply *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &longlink__demo__peers_reply__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t longlink__demo__peers_reply__pack_to_buffer
+                     (const Longlink__Demo__PeersReply *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &longlink__demo__peers_reply__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Longlink__Demo__PeersReply *
+       longlink__demo__peers_reply__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Longlink__Demo__PeersReply *)
+     protobuf_c_message_unpack (&longlink__demo__peers_reply__descriptor,
+                                allocator, len, data);
+}
+void   longlink__demo__peers_reply__free_unpacked
+                     (Longlink__Demo__PeersReply *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &longlink__demo__peers_reply__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor longlink__demo__sleep_request__field_descriptors[1] =
 {
   {
@@ -916,5 +1051,145 @@ const ProtobufCMessageDescriptor longlink__demo__feed_request__descriptor =
   longlink__demo__feed_request__field_indices_by_name,
   1,  longlink__demo__feed_request__number_ranges,
   (ProtobufCMessageInit) longlink__demo__feed_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor longlink__demo__broadcast_request__field_descriptors[2] =
+{
+  {
+    "message_type",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__BroadcastRequest, has_message_type),
+    offsetof(Longlink__Demo__BroadcastRequest, message_type),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "body",
+    2,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Longlink__Demo__BroadcastRequest, has_body),
+    offsetof(Longlink__Demo__BroadcastRequest, body),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned longlink__demo__broadcast_request__field_indices_by_name[] = {
+  1,   /* field[1] = body */
+  0,   /* field[0] = message_type */
+};
+static const ProtobufCIntRange longlink__demo__broadcast_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor longlink__demo__broadcast_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "longlink.demo.BroadcastRequest",
+  "BroadcastRequest",
+  "Longlink__Demo__BroadcastRequest",
+  "longlink.demo",
+  sizeof(Longlink__Demo__BroadcastRequest),
+  2,
+  longlink__demo__broadcast_request__field_descriptors,
+  longlink__demo__broadcast_request__field_indices_by_name,
+  1,  longlink__demo__broadcast_request__number_ranges,
+  (ProtobufCMessageInit) longlink__demo__broadcast_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor longlink__demo__broadcast_reply__field_descriptors[1] =
+{
+  {
+    "clients",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__BroadcastReply, has_clients),
+    offsetof(Longlink__Demo__BroadcastReply, clients),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned longlink__demo__broadcast_reply__field_indices_by_name[] = {
+  0,   /* field[0] = clients */
+};
+static const ProtobufCIntRange longlink__demo__broadcast_reply__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor longlink__demo__broadcast_reply__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "longlink.demo.BroadcastReply",
+  "BroadcastReply",
+  "Longlink__Demo__BroadcastReply",
+  "longlink.demo",
+  sizeof(Longlink__Demo__BroadcastReply),
+  1,
+  longlink__demo__broadcast_reply__field_descriptors,
+  longlink__demo__broadcast_reply__field_indices_by_name,
+  1,  longlink__demo__broadcast_reply__number_ranges,
+  (ProtobufCMessageInit) longlink__demo__broadcast_reply__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor longlink__demo__peers_reply__field_descriptors[2] =
+{
+  {
+    "clients",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__PeersReply, has_clients),
+    offsetof(Longlink__Demo__PeersReply, clients),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "connections",
+    2,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__PeersReply, has_connections),
+    offsetof(Longlink__Demo__PeersReply, connections),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned longlink__demo__peers_reply__field_indices_by_name[] = {
+  0,   /* field[0] = clients */
+  1,   /* field[1] = connections */
+};
+static const ProtobufCIntRange longlink__demo__peers_reply__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor longlink__demo__peers_reply__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "longlink.demo.PeersReply",
+  "PeersReply",
+  "Longlink__Demo__PeersReply",
+  "longlink.demo",
+  sizeof(Longlink__Demo__PeersReply),
+  2,
+  longlink__demo__peers_reply__field_descriptors,
+  longlink__demo__peers_reply__field_indices_by_name,
+  1,  longlink__demo__peers_reply__number_ranges,
+  (ProtobufCMessageInit) longlink__demo__peers_reply__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

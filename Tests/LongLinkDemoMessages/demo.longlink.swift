@@ -17,7 +17,8 @@ package nonisolated struct SleepRequest: Swift.Hashable, Swift.Sendable {
   }
 }
 
-/// Route 3, Ticks: answered with an empty body; then `count` pushes of a Tick follow.
+/// Route 3, Ticks: answered with an empty body; then `count` pushes of a Tick follow. They go to the
+/// client on whichever of its connections is its current one, and stop when it has none.
 package nonisolated struct TicksRequest: Swift.Hashable, Swift.Sendable {
   /// How many pushes.
   package var count: Swift.UInt32 = 0
@@ -189,6 +190,56 @@ package nonisolated struct FeedRequest: Swift.Hashable, Swift.Sendable {
     self.nodes = nodes
     self.intervalMilliseconds = intervalMilliseconds
     self.failAfter = failAfter
+  }
+}
+
+/// Route 11, Broadcast: a push to every client that the server has accepted, the asking one
+/// included.
+package nonisolated struct BroadcastRequest: Swift.Hashable, Swift.Sendable {
+  /// The message type that the pushes carry; 400 for one that needs more than 24 bits.
+  package var messageType: Swift.UInt32 = 0
+  /// The body of each push.
+  package var body: [Swift.UInt8] = []
+
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
+  package init(
+    messageType: Swift.UInt32 = 0,
+    body: [Swift.UInt8] = []
+  ) {
+    self.messageType = messageType
+    self.body = body
+  }
+}
+
+/// The answer of route 11, once a push is queued for each client.
+package nonisolated struct BroadcastReply: Swift.Hashable, Swift.Sendable {
+  /// For how many clients a push was queued. A client whose output is full, or whose connection is
+  /// ending, gets none.
+  package var clients: Swift.UInt32 = 0
+
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
+  package init(
+    clients: Swift.UInt32 = 0
+  ) {
+    self.clients = clients
+  }
+}
+
+/// The answer of route 19, Peers, whose request is empty: who is connected, the asking client
+/// included. A client that comes over HTTP has no connection, and is in neither number.
+package nonisolated struct PeersReply: Swift.Hashable, Swift.Sendable {
+  /// Clients that the server has accepted.
+  package var clients: Swift.UInt32 = 0
+  /// Their open connections. While a client moves it has more than one.
+  package var connections: Swift.UInt32 = 0
+
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
+  package init(
+    clients: Swift.UInt32 = 0,
+    connections: Swift.UInt32 = 0
+  ) {
+    self.clients = clients
+    self.connections = connections
   }
 }
 
@@ -487,6 +538,90 @@ nonisolated extension LongLinkDemoMessages::FeedRequest: LongLinkProtobufC::Prot
           value.intervalMilliseconds = try reader.uint32()
         case 4:
           value.failAfter = try reader.uint32()
+        default: try reader.skip()
+        }
+      }
+      return value
+    }
+  )
+}
+
+nonisolated extension LongLinkDemoMessages::BroadcastRequest: LongLinkProtobufC::ProtobufCBody {
+  /// The functions that encode and decode the message.
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::BroadcastRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::BroadcastRequest>(
+    initialize: CLongLinkDemo::longlink__demo__broadcast_request__init,
+    fill: { message, value, arena in
+      if value.messageType != 0 {
+        unsafe message.has_message_type = 1
+        unsafe message.message_type = value.messageType
+      }
+      if !value.body.isEmpty {
+        unsafe message.has_body = 1
+        unsafe message.body = arena.bytes(value.body)
+      }
+    },
+    read: { reader in
+      var value = LongLinkDemoMessages::BroadcastRequest()
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.messageType = try reader.uint32()
+        case 2:
+          value.body = try reader.bytes()
+        default: try reader.skip()
+        }
+      }
+      return value
+    }
+  )
+}
+
+nonisolated extension LongLinkDemoMessages::BroadcastReply: LongLinkProtobufC::ProtobufCBody {
+  /// The functions that encode and decode the message.
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::BroadcastReply> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::BroadcastReply>(
+    initialize: CLongLinkDemo::longlink__demo__broadcast_reply__init,
+    fill: { message, value, arena in
+      if value.clients != 0 {
+        unsafe message.has_clients = 1
+        unsafe message.clients = value.clients
+      }
+    },
+    read: { reader in
+      var value = LongLinkDemoMessages::BroadcastReply()
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.clients = try reader.uint32()
+        default: try reader.skip()
+        }
+      }
+      return value
+    }
+  )
+}
+
+nonisolated extension LongLinkDemoMessages::PeersReply: LongLinkProtobufC::ProtobufCBody {
+  /// The functions that encode and decode the message.
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::PeersReply> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::PeersReply>(
+    initialize: CLongLinkDemo::longlink__demo__peers_reply__init,
+    fill: { message, value, arena in
+      if value.clients != 0 {
+        unsafe message.has_clients = 1
+        unsafe message.clients = value.clients
+      }
+      if value.connections != 0 {
+        unsafe message.has_connections = 1
+        unsafe message.connections = value.connections
+      }
+    },
+    read: { reader in
+      var value = LongLinkDemoMessages::PeersReply()
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.clients = try reader.uint32()
+        case 2:
+          value.connections = try reader.uint32()
         default: try reader.skip()
         }
       }

@@ -118,7 +118,7 @@ import Testing
     #expect(call.errors.contains("400"))
   }
 
-  @Test(arguments: ["2", "3", "4", "5"])
+  @Test(arguments: ["2", "3", "4", "5", "11", "19"])
   func `a body that is no message is answered with 400`(_ type: String) async throws {
     let server = try await RunningServer()
     let call = try await server.call(type, "--hex", "ff")

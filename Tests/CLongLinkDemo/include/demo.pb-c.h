@@ -23,6 +23,9 @@ typedef struct Longlink__Demo__StatsReply Longlink__Demo__StatsReply;
 typedef struct Longlink__Demo__CountRequest Longlink__Demo__CountRequest;
 typedef struct Longlink__Demo__SumReply Longlink__Demo__SumReply;
 typedef struct Longlink__Demo__FeedRequest Longlink__Demo__FeedRequest;
+typedef struct Longlink__Demo__BroadcastRequest Longlink__Demo__BroadcastRequest;
+typedef struct Longlink__Demo__BroadcastReply Longlink__Demo__BroadcastReply;
+typedef struct Longlink__Demo__PeersReply Longlink__Demo__PeersReply;
 
 
 /* --- enums --- */
@@ -151,6 +154,43 @@ struct  Longlink__Demo__FeedRequest
 #define LONGLINK__DEMO__FEED_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__feed_request__descriptor) \
     , NULL, 0, 0, 0, 0, 0, 0 }
+
+
+struct  Longlink__Demo__BroadcastRequest
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_message_type;
+  uint32_t message_type;
+  protobuf_c_boolean has_body;
+  ProtobufCBinaryData body;
+};
+#define LONGLINK__DEMO__BROADCAST_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__broadcast_request__descriptor) \
+    , 0, 0, 0, {0,NULL} }
+
+
+struct  Longlink__Demo__BroadcastReply
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_clients;
+  uint32_t clients;
+};
+#define LONGLINK__DEMO__BROADCAST_REPLY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__broadcast_reply__descriptor) \
+    , 0, 0 }
+
+
+struct  Longlink__Demo__PeersReply
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_clients;
+  uint32_t clients;
+  protobuf_c_boolean has_connections;
+  uint32_t connections;
+};
+#define LONGLINK__DEMO__PEERS_REPLY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__peers_reply__descriptor) \
+    , 0, 0, 0, 0 }
 
 
 /* Longlink__Demo__SleepRequest methods */
@@ -305,6 +345,63 @@ Longlink__Demo__FeedRequest *
 void   longlink__demo__feed_request__free_unpacked
                      (Longlink__Demo__FeedRequest *message,
                       ProtobufCAllocator *allocator);
+/* Longlink__Demo__BroadcastRequest methods */
+void   longlink__demo__broadcast_request__init
+                     (Longlink__Demo__BroadcastRequest         *message);
+size_t longlink__demo__broadcast_request__get_packed_size
+                     (const Longlink__Demo__BroadcastRequest   *message);
+size_t longlink__demo__broadcast_request__pack
+                     (const Longlink__Demo__BroadcastRequest   *message,
+                      uint8_t             *out);
+size_t longlink__demo__broadcast_request__pack_to_buffer
+                     (const Longlink__Demo__BroadcastRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Longlink__Demo__BroadcastRequest *
+       longlink__demo__broadcast_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   longlink__demo__broadcast_request__free_unpacked
+                     (Longlink__Demo__BroadcastRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Longlink__Demo__BroadcastReply methods */
+void   longlink__demo__broadcast_reply__init
+                     (Longlink__Demo__BroadcastReply         *message);
+size_t longlink__demo__broadcast_reply__get_packed_size
+                     (const Longlink__Demo__BroadcastReply   *message);
+size_t longlink__demo__broadcast_reply__pack
+                     (const Longlink__Demo__BroadcastReply   *message,
+                      uint8_t             *out);
+size_t longlink__demo__broadcast_reply__pack_to_buffer
+                     (const Longlink__Demo__BroadcastReply   *message,
+                      ProtobufCBuffer     *buffer);
+Longlink__Demo__BroadcastReply *
+       longlink__demo__broadcast_reply__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   longlink__demo__broadcast_reply__free_unpacked
+                     (Longlink__Demo__BroadcastReply *message,
+                      ProtobufCAllocator *allocator);
+/* Longlink__Demo__PeersReply methods */
+void   longlink__demo__peers_reply__init
+                     (Longlink__Demo__PeersReply         *message);
+size_t longlink__demo__peers_reply__get_packed_size
+                     (const Longlink__Demo__PeersReply   *message);
+size_t longlink__demo__peers_reply__pack
+                     (const Longlink__Demo__PeersReply   *message,
+                      uint8_t             *out);
+size_t longlink__demo__peers_reply__pack_to_buffer
+                     (const Longlink__Demo__PeersReply   *message,
+                      ProtobufCBuffer     *buffer);
+Longlink__Demo__PeersReply *
+       longlink__demo__peers_reply__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   longlink__demo__peers_reply__free_unpacked
+                     (Longlink__Demo__PeersReply *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Longlink__Demo__SleepRequest_Closure)
@@ -331,6 +428,15 @@ typedef void (*Longlink__Demo__SumReply_Closure)
 typedef void (*Longlink__Demo__FeedRequest_Closure)
                  (const Longlink__Demo__FeedRequest *message,
                   void *closure_data);
+typedef void (*Longlink__Demo__BroadcastRequest_Closure)
+                 (const Longlink__Demo__BroadcastRequest *message,
+                  void *closure_data);
+typedef void (*Longlink__Demo__BroadcastReply_Closure)
+                 (const Longlink__Demo__BroadcastReply *message,
+                  void *closure_data);
+typedef void (*Longlink__Demo__PeersReply_Closure)
+                 (const Longlink__Demo__PeersReply *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -345,6 +451,9 @@ extern const ProtobufCMessageDescriptor longlink__demo__stats_reply__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__count_request__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__sum_reply__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__feed_request__descriptor;
+extern const ProtobufCMessageDescriptor longlink__demo__broadcast_request__descriptor;
+extern const ProtobufCMessageDescriptor longlink__demo__broadcast_reply__descriptor;
+extern const ProtobufCMessageDescriptor longlink__demo__peers_reply__descriptor;
 
 PROTOBUF_C__END_DECLS
 

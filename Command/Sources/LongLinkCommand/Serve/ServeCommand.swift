@@ -19,8 +19,8 @@ struct ServeCommand: AsyncParsableCommand {
     discussion: """
       Prints `listening on HOST:PORT` or `listening on unix:PATH` as its first line on standard \
       output once it accepts connections. Message types: 1 Echo, 2 Sleep, 3 Ticks, 4 Fail, \
-      5 Stats; streams: 6 Count, 7 Sum, 8 Relay, 9 Feed. With --uploads also those of \
-      Protocols/uploads.proto: 12 Create, 13 Status, 14 Append, 15 Finish, 16 Abort.
+      5 Stats, 11 Broadcast, 19 Peers; streams: 6 Count, 7 Sum, 8 Relay, 9 Feed. With --uploads \
+      also those of Protocols/uploads.proto: 12 Create, 13 Status, 14 Append, 15 Finish, 16 Abort.
 
       With --uploads each finished upload is DIRECTORY/ID/, with its files under their names, and \
       fields.json with the form's fields. Uploads that are not finished are in \

@@ -17,7 +17,7 @@ struct RunningServer {
   }
 
   init(_ options: [String]) async throws {
-    tool = try Tool(["serve", "--port", "0"] + options)
+    tool = try Tool(["serve"] + (options.contains("--port") ? [] : ["--port", "0"]) + options)
     let line = try #require(await tool.nextLine())
     let prefix = "listening on 127.0.0.1:"
     try #require(line.hasPrefix(prefix))
@@ -47,6 +47,20 @@ struct RunningServer {
     let call = try await call("5")
     try #require(call.code == 0, "\(call.errors)")
     return try StatsReply(copying: call.output)
+  }
+
+  /// Pushes a body to all clients.
+  func broadcast(_ type: UInt32, _ body: [UInt8], _ options: String...) async throws {
+    let request = try BroadcastRequest(messageType: type, body: body).hex
+    let call = try await Tool(["call", "11", "--port", port, "--hex", request] + options).finish()
+    try #require(call.code == 0, "\(call.errors)")
+  }
+
+  /// How many clients and connections there are, with the one that asks.
+  func peers(_ options: String...) async throws -> PeersReply {
+    let call = try await Tool(["call", "19", "--port", port] + options).finish()
+    try #require(call.code == 0, "\(call.errors)")
+    return try PeersReply(copying: call.output)
   }
 }
 
