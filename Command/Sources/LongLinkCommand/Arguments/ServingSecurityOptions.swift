@@ -36,10 +36,21 @@ struct ServingSecurityOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      Take only clients with one of these secrets. The name is that of the principal, and may \
-      occur several times. Other users of this machine can see them in the list of processes.
+      Take only clients with one of these secrets. The name is that of the principal, who may have \
+      several. Other users of this machine can see them in the list of processes.
       """, valueName: "name=secret"))
   private var token: [String] = []
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      """
+      How long a --token is accepted, from each time that a client shows it (default: without \
+      end). Clients show it again in time, though not twice in a second: with less than 2, they \
+      may be cut off.
+      """, valueName: "seconds"),
+    transform: Values.time)
+  private var credentialValidity: Duration?
 
   func validate() throws {
     if (tlsCertificate == nil) != (tlsKey == nil) {
@@ -57,6 +68,12 @@ struct ServingSecurityOptions: ParsableArguments {
     }
     for text in token where ServingSecurityOptions.parts(of: text) == nil {
       throw ValidationError("A --token is NAME=SECRET, and neither is empty.")
+    }
+    if let credentialValidity {
+      guard !token.isEmpty else { throw ValidationError("--credential-validity needs --token.") }
+      guard credentialValidity >= .milliseconds(1) else {
+        throw ValidationError("--credential-validity is at least 0.001.")
+      }
     }
   }
 
@@ -102,7 +119,7 @@ struct ServingSecurityOptions: ParsableArguments {
       }
       return
     }
-    configuration.identity.authenticate = { request in
+    configuration.identity.authenticate = { [credentialValidity] request in
       guard let credential = request.credential else {
         throw AuthenticationRefusal.unauthenticated("say hello with a token first")
       }
@@ -110,7 +127,7 @@ struct ServingSecurityOptions: ParsableArguments {
       var found: String?
       for (name, secret) in secrets where isEqual(secret, credential) { found = name }
       guard let found else { throw AuthenticationRefusal.unauthenticated("unknown token") }
-      return Authentication(Principal(found))
+      return Authentication(Principal(found), validity: credentialValidity)
     }
   }
 }

@@ -172,4 +172,54 @@ import Testing
       await client.close()
     }
   }
+
+  @Test func `a secret is renewed for an hour under one stream, and a name has several`()
+    async throws
+  {
+    let options = [
+      "--token", "ann=first", "--token", "ann=second", "--token", "bob=third",
+      "--credential-validity", "12",
+    ]
+    try await Self.run(options) { simulation, server in
+      let asked = Mutex(0)
+      let client = try Self.client(of: server, simulation) {
+        asked.withLock { $0 += 1 }
+        return "first"
+      }
+      let others = try ["second", "third"].map { secret in
+        try Self.client(of: server, simulation) { secret }
+      }
+      for other in others { try await other.connect() }
+      let request = CountRequest(count: 3_600, intervalMilliseconds: 1_000)
+      var count = 0
+      for try await _ in client.stream(DemoRoutes.count, request) { count += 1 }
+      #expect(count == 3_600)
+      // At 75 to 90 % of the time.
+      #expect((3_599 / 11...3_599 / 9 + 1).contains(asked.withLock { $0 } - 1))
+      #expect(await client.counters().connects == 1)
+      #expect(server.peers(of: "ann").count == 2 && server.peers(of: "bob").count == 1)
+      for client in others + [client] { await client.close() }
+    }
+  }
+
+  @Test func `a client that shows no secret again is cut off`() async throws {
+    try await Self.run(["--token", "ann=first", "--credential-validity", "12"]) {
+      simulation, server in
+      let asked = Mutex(0)
+      let client = try Self.client(of: server, simulation) {
+        asked.withLock {
+          $0 += 1
+          return $0 == 1 ? "first" : "wrong"
+        }
+      }
+      try await client.connect()
+      let start = client.loop.clock.now
+      for await state in client.states() {
+        if state == .notAccepted(.unauthenticated) { break }
+      }
+      let took = start.duration(to: client.loop.clock.now)
+      #expect(took > .seconds(8) && took < .seconds(60), "\(took)")
+      await client.close()
+    }
+  }
 }
