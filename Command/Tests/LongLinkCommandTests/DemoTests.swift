@@ -10,7 +10,8 @@ import Testing
     #expect(demo.code == 0, "\(demo.errors)\n\(demo.text)")
     #expect(!demo.output.contains(0x1B))
     let checks = demo.text.count { $0 == "✓" }
-    #expect(demo.text.contains("\n\(checks) checks passed. Now read"), "\(demo.text)")
+    #expect(demo.text.contains("\n\(checks) checks passed. The command is "), "\(demo.text)")
+    #expect(demo.text.hasSuffix("Now read \"A typed service\" in README.md.\n"), "\(demo.text)")
     for statement in [
       "Echo returned Tick(number: 42) unchanged", "delivery answered", "delivery refused",
       "they were answered in the opposite order", "all arrived, in order",
@@ -24,7 +25,9 @@ import Testing
       "ended exactly once", "ended with exit code 0",
       "all is encrypted", "TLSv1.3", "it knows why: unknownAuthority",
       "notAccepted, delivery notSent", "new connections get the new certificate",
-      "the old connection goes on",
+      "the old connection goes on", "outlasted the secret: all 34 items came",
+      "has one connection as before", "broadcasts came to it once",
+      "to the server it is one client, after 4 connections",
     ] {
       #expect(demo.text.contains(statement), "'\(statement)' is not in:\n\(demo.text)")
     }

@@ -37,6 +37,7 @@ final class Demo: Sendable {
       try await showFreeze(client)
       try await showEnd(client)
       try await showSecurity()
+      try await showClients()
       try timeline.end()
     } catch {
       await client.close()

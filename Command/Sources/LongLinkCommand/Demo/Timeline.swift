@@ -42,12 +42,17 @@ final class Timeline: Sendable {
 
   /// Says how many statements held, and what to do next.
   func end() throws {
-    let program = ProcessInfo.processInfo.arguments[0]
+    // As it was called: Foundation has the whole path.
+    let program = CommandLine.arguments[0]
     try Output.line(
       """
 
-      \(checks.withLock { $0 }) checks passed. Now read "A first client" in README.md, or try:
+      \(checks.withLock { $0 }) checks passed. The command is \(program): try
+        \(program) serve
+      and in another terminal
+        \(program) stream 6 --json --hex 080510e807
         \(program) help
+      Now read "A typed service" in README.md.
       """)
   }
 
