@@ -91,7 +91,7 @@ check-openssl: setup-tests
 
 # The tests of the command. Those that judge how processes behave in real time run one by one in a step of
 # their own.
-PROCESSES = '^LongLinkCommandTests[.](AttackTests|AttackedClientTests|FreezeTests|HandshakeAttackTests|PacketLossTests|RelayTests|SoakTests|StreamAttackTests|UploadAttackTests|UploadKillTests)/'
+PROCESSES = '^LongLinkCommandTests[.](AttackTests|AttackedClientTests|CredentialProcessTests|FreezeTests|HandshakeAttackTests|PacketLossTests|RelayTests|SoakTests|StreamAttackTests|UploadAttackTests|UploadKillTests)/'
 check-command: setup-tests
 	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
 	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest --skip $(PROCESSES)

@@ -19,9 +19,9 @@ struct LongLinkTool: AsyncParsableCommand {
       9 not accepted by the server (its credential or certificate), 1 any other failure.
       """,
     subcommands: [
-      ServeCommand.self, CallCommand.self, StreamCommand.self, UploadCommand.self,
-      PingCommand.self, BenchCommand.self, DemoCommand.self, SimulateCommand.self,
-      CertificatesCommand.self, DissectorCommand.self, DecodeCommand.self,
+      ServeCommand.self, CallCommand.self, StreamCommand.self, ListenCommand.self,
+      UploadCommand.self, PingCommand.self, BenchCommand.self, DemoCommand.self,
+      SimulateCommand.self, CertificatesCommand.self, DissectorCommand.self, DecodeCommand.self,
     ] + overHTTP)
 
   static func main() async {

@@ -21,6 +21,7 @@ package enum OptionNames {
     "security.pins": "--tls-pin",
     "insecure": "--tls-insecure",
     "identity.credential": "--token",
+    "identity.client": "--identity",
   ]
 
   /// Returns a text with options in place of the settings that they set.

@@ -3,6 +3,7 @@
 package import ArgumentParser
 import Foundation
 import Logging
+import LongLinkCore
 
 /// Standard output and standard error.
 package enum Output {
@@ -16,6 +17,21 @@ package enum Output {
   /// Writes a line to standard output at once.
   package static func line(_ text: String) throws {
     try write(Array("\(text)\n".utf8))
+  }
+
+  /// Writes what a peer sent to standard output at once, as one line, with escapes for control
+  /// characters and for bytes that are not UTF-8.
+  package static func line(ofPeer bytes: [UInt8]) throws {
+    // Escapes can make six times the size of it.
+    try PeerText.pieces(of: bytes) { try write(Array($0.utf8)) }
+    try line("")
+  }
+
+  /// Writes a value to standard output at once, as a line of JSON with sorted keys.
+  package static func json(_ value: some Encodable) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    try line(String(decoding: try encoder.encode(value), as: UTF8.self))
   }
 
   /// Writes a line to standard error, with options in place of the library's settings.

@@ -18,7 +18,8 @@ struct ServerOptions: ParsableArguments {
   /// Makes a client of that server, or of the gateway where `http` names one. Its requests fail,
   /// and do not wait, without a connection.
   func makeClient(
-    over http: HTTPOptions? = nil, _ change: (inout ClientConfiguration) -> Void
+    over http: HTTPOptions? = nil, as identity: IdentityOptions? = nil,
+    _ change: (inout ClientConfiguration) -> Void
   ) throws -> LongLinkClient {
     guard http?.isGiven != true || !place.isGiven else {
       throw Output.usageError("Give --http, or the server's host, port or socket, not both.")
@@ -30,6 +31,7 @@ struct ServerOptions: ParsableArguments {
     change(&configuration)
     try http?.apply(to: &configuration)
     try security.apply(to: &configuration, endpoint, overHTTP: http?.isGiven == true)
+    try identity?.apply(to: &configuration, overHTTP: http?.isGiven == true)
     do {
       return try LongLinkClient(configuration)
     } catch {

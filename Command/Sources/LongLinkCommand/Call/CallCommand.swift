@@ -27,6 +27,7 @@ struct CallCommand: AsyncParsableCommand {
 
   @OptionGroup var body: RequestBody
   @OptionGroup var server: ServerOptions
+  @OptionGroup var identity: IdentityOptions
   @OptionGroup var http: HTTPOptions
 
   @Option(
@@ -53,7 +54,7 @@ struct CallCommand: AsyncParsableCommand {
   func run() async throws {
     Output.logToStandardError()
     let bytes = try body.read()
-    let client = try server.makeClient(over: http) { configuration in
+    let client = try server.makeClient(over: http, as: identity) { configuration in
       if let timeout { configuration.timeouts.request = timeout }
     }
     var printer = CallPrinter(asJSON: json, separates: count > 1)

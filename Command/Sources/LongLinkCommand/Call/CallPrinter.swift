@@ -28,7 +28,7 @@ struct CallPrinter {
     }
     if asJSON {
       if let error = result.error { Output.error("\(error)") }
-      try Output.line(try result.json())
+      try result.printJSON()
       return
     }
     early[result.index] = result
@@ -44,7 +44,7 @@ struct CallPrinter {
     Output.error("\(error)")
     guard asJSON else { return }
     let result = CallResult(index: 0, serial: nil, outcome: .failure(error), duration: .zero)
-    for _ in 0..<requests { try Output.line(try result.json()) }
+    for _ in 0..<requests { try result.printJSON() }
   }
 
   private func show(_ result: CallResult) throws {

@@ -53,10 +53,8 @@ private struct CallRecord: Encodable {
 }
 
 extension CallResult {
-  /// One line of JSON.
-  func json() throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return String(decoding: try encoder.encode(CallRecord(result: self)), as: UTF8.self)
+  /// Prints one line of JSON.
+  func printJSON() throws {
+    try Output.json(CallRecord(result: self))
   }
 }

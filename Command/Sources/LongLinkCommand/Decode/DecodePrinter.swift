@@ -32,7 +32,8 @@ struct DecodePrinter {
   func gap(at offset: Int) throws {
     let text = "bytes are missing from the capture"
     if asJSON {
-      try write(Record(stream: stream, sender: sender, offset: offset, length: 0, error: text))
+      try Output.json(
+        Record(stream: stream, sender: sender, offset: offset, length: 0, error: text))
     } else {
       try Output.line("\(place(offset))  error: \(text)")
     }
@@ -141,12 +142,6 @@ struct DecodePrinter {
     case .skipped: record.error = "skipped"
     case .unfinished: record.error = "\(Violation.Rule.truncatedFrame)"
     }
-    try write(record)
-  }
-
-  private func write(_ record: Record) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    try Output.line(String(decoding: try encoder.encode(record), as: UTF8.self))
+    try Output.json(record)
   }
 }

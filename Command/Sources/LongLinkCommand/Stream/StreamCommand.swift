@@ -31,6 +31,7 @@ struct StreamCommand: AsyncParsableCommand {
 
   @OptionGroup var body: RequestBody
   @OptionGroup var server: ServerOptions
+  @OptionGroup var identity: IdentityOptions
   @OptionGroup var http: HTTPOptions
 
   @Option(
@@ -74,7 +75,7 @@ struct StreamCommand: AsyncParsableCommand {
     Output.logToStandardError()
     let start = ContinuousClock.now
     let bytes = try body.read()
-    let client = try server.makeClient(over: http) { _ in }
+    let client = try server.makeClient(over: http, as: identity) { _ in }
     let printer = StreamPrinter(json ? .json : raw ? .raw : .text, since: start)
     var status: Int32 = 0
     do {

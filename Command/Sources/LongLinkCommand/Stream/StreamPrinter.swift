@@ -2,7 +2,6 @@
 
 import Foundation
 import LongLinkCommandSupport
-import LongLinkCore
 
 /// Prints the items of `longlink stream`.
 struct StreamPrinter: Sendable {
@@ -36,20 +35,13 @@ struct StreamPrinter: Sendable {
   private func show(_ bytes: [UInt8], numbered number: Int?) throws {
     switch format {
     case .raw: try Output.write(bytes)
-    case .text:
-      // Escapes can make six times the size of it.
-      try PeerText.pieces(of: bytes) { try Output.write(Array($0.utf8)) }
-      try Output.line("")
-    case .json: try Output.line(try json(bytes, number))
+    case .text: try Output.line(ofPeer: bytes)
+    case .json:
+      try Output.json(
+        Record(
+          number: number, milliseconds: elapsed.milliseconds,
+          body: Data(bytes).base64EncodedString()))
     }
-  }
-
-  private func json(_ bytes: [UInt8], _ number: Int?) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let record = Record(
-      number: number, milliseconds: elapsed.milliseconds, body: Data(bytes).base64EncodedString())
-    return String(decoding: try encoder.encode(record), as: UTF8.self)
   }
 }
 

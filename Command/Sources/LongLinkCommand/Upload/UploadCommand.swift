@@ -49,12 +49,13 @@ struct UploadCommand: AsyncParsableCommand {
   var rate: Int?
 
   @OptionGroup var server: ServerOptions
+  @OptionGroup var identity: IdentityOptions
   @OptionGroup var http: HTTPOptions
 
   func run() async throws {
     Output.logToStandardError()
     let signals = TerminationSignals()
-    let client = try server.makeClient(over: http) { configuration in
+    let client = try server.makeClient(over: http, as: identity) { configuration in
       configuration.waitsForConnection = true
       // A server that comes back within the minute is found.
       configuration.reconnect.cap = .seconds(5)
