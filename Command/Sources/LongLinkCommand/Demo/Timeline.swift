@@ -52,7 +52,7 @@ final class Timeline: Sendable {
       and in another terminal
         \(program) stream 6 --json --hex 080510e807
         \(program) help
-      Now read "A typed service" in README.md.
+      Now read "A first service" in README.md.
       """)
   }
 
