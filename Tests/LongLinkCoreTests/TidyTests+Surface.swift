@@ -10,11 +10,11 @@ extension TidyTests {
     "LongLink": 74, "LongLinkCalls": 94, "LongLinkDialects": 20, "LongLinkHTTP": 113,
     "LongLinkHTTPServer": 85, "LongLinkJSON": 52, "LongLinkProtobuf": 35,
     "LongLinkProtobufC": 56, "LongLinkReaders": 14, "LongLinkServer": 81, "LongLinkTLS": 77,
-    "LongLinkTesting": 99, "LongLinkUploads": 88, "LongLinkUploadsServer": 85,
+    "LongLinkTesting": 101, "LongLinkUploads": 88, "LongLinkUploadsServer": 85,
   ]
 
   /// The most public types of all modules together.
-  private static let mostPublic = 267
+  private static let mostPublic = 269
 
   @Test func `no product shows more types than it did`() throws {
     let modules = try publicTypes()

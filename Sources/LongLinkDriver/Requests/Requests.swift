@@ -54,6 +54,7 @@ package final class Requests: TimerHandler {
     self.limits = limits
     retryTokens = RetryTokens(limits.retry.budget, perSuccess: limits.retry.budgetPerSuccess)
     table = RequestTable(serials: serials ?? role.serials)
+    loop.driver.hosts(self)
   }
 
   /// Requests that have not ended.

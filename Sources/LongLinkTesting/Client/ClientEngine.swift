@@ -103,6 +103,7 @@ extension ClientEngine: PeerConnectionOwner {
         if frame.kind == .response { connection.joiner.dropItem(frame.serial) }
         message = connection.joiner.join(frame)
       case .cancel: connection.joiner.drop(frame.serial)
+      case .renewal: message = frame
       case .ping where answersPings.value.load(ordering: .relaxed):
         connection.send(.bytes(WireFrame.pong(frame.body).bytes))
       default: break

@@ -24,8 +24,18 @@ public final class SimulatedClient: Sendable {
   public let loop: EventLoop
 
   private let engine: LoopBound<ClientEngine>
-  private let journal: Journal
+  let journal: Journal
   private let pings: Box<Atomic<Bool>>
+  let target: Target
+  /// What the client said last.
+  let hello = Mutex(WireFrame.hello())
+
+  /// Whom a client has connected to, and how.
+  struct Target: Sendable {
+    var address: SocketAddress
+    let security: ClientSecurity?
+    let faults: [SecurityFault]
+  }
 
   /// Connects, by default on the shared loop and without encryption.
   ///
@@ -39,8 +49,12 @@ public final class SimulatedClient: Sendable {
     to address: SocketAddress,
     on loop: EventLoop = .shared,
     security: ClientSecurity? = nil,
-    securityFaults: [SecurityFault] = []
+    securityFaults: [SecurityFault] = [],
+    fileID: String = #fileID, line: Int = #line
   ) async throws -> SimulatedClient {
+    let wait = WaitList.begin(
+      "a connection to \(address)", at: SourcePlace(fileID: fileID, line: line))
+    defer { wait?.ended() }
     let journal = Journal()
     let pings = Box(Atomic(true))
     let engine = await loop.perform {
@@ -49,7 +63,8 @@ public final class SimulatedClient: Sendable {
           on: loop, journal: journal, answersPings: pings, security: security,
           faults: securityFaults), on: loop)
     }
-    let client = SimulatedClient(loop, engine, journal, pings)
+    let target = Target(address: address, security: security, faults: securityFaults)
+    let client = SimulatedClient(loop, engine, journal, pings, target)
     let error = await withCheckedContinuation { continuation in
       client.order { engine in
         engine.connect(to: address) { continuation.resume(returning: $0) }
@@ -63,12 +78,14 @@ public final class SimulatedClient: Sendable {
     _ loop: EventLoop,
     _ engine: LoopBound<ClientEngine>,
     _ journal: Journal,
-    _ pings: Box<Atomic<Bool>>
+    _ pings: Box<Atomic<Bool>>,
+    _ target: Target
   ) {
     self.loop = loop
     self.engine = engine
     self.journal = journal
     self.pings = pings
+    self.target = target
   }
 
   deinit {
@@ -153,9 +170,12 @@ extension SimulatedClient {
   /// Throws an error if the connection ends first, and `CancellationError` if the
   /// task is cancelled.
   @discardableResult
-  public func sayHello(_ hello: WireFrame = .hello()) async throws -> GreetingFields {
+  public func sayHello(
+    _ hello: WireFrame = .hello(), fileID: String = #fileID, line: Int = #line
+  ) async throws -> GreetingFields {
+    self.hello.withLock { $0 = hello }
     send(hello)
-    return try await journal.message(on: 1) {
+    return try await journal.message(on: 1, for: call("the welcome", fileID, line)) {
       $0.frames(of: .welcome).first?.welcomeFields
     }
   }
@@ -167,13 +187,15 @@ extension SimulatedClient {
   public func request(
     _ type: MessageType,
     _ body: [UInt8] = [],
-    metadata: WireMetadata? = nil
+    metadata: WireMetadata? = nil,
+    fileID: String = #fileID, line: Int = #line
   ) async throws -> ReceivedMessage {
     // Earlier responses cannot match, and are skipped.
     let start = record.responses.count
     let serial = await loop.perform { [engine] in engine.value.ask(type, body, metadata) }
     guard let serial else { throw ConnectionEndedError(ending: record.ending(of: 1)) }
-    return try await journal.message(on: 1) { record in
+    let call = call("the response to request \(type) (serial \(serial))", fileID, line)
+    return try await journal.message(on: 1, for: call) { record in
       record.responses[start...].first { $0.serial == serial }
     }
   }
@@ -213,9 +235,12 @@ extension SimulatedClient {
   /// task is cancelled.
   @discardableResult
   public func waitForStream(
-    _ serial: UInt32, until condition: @escaping @Sendable (ReceivedStream) -> Bool
+    _ serial: UInt32, until condition: @escaping @Sendable (ReceivedStream) -> Bool,
+    fileID: String = #fileID, line: Int = #line
   ) async throws -> ReceivedStream {
-    try await journal.message(on: 1) { record in
+    try await journal.message(
+      on: 1, for: call("a condition on stream \(serial)", fileID, line)
+    ) { record in
       record.stream(serial).flatMap { condition($0) ? $0 : nil }
     }
   }
@@ -243,8 +268,11 @@ extension SimulatedClient {
   ///
   /// Throws an error if the connection ends first, and `CancellationError` if the
   /// task is cancelled.
-  public func waitForResponse(to serial: UInt32) async throws -> ReceivedMessage {
-    try await journal.message(on: 1) { record in
+  public func waitForResponse(
+    to serial: UInt32, fileID: String = #fileID, line: Int = #line
+  ) async throws -> ReceivedMessage {
+    let call = call("the response to serial \(serial)", fileID, line)
+    return try await journal.message(on: 1, for: call) { record in
       record.responses.first { $0.serial == serial }
     }
   }
@@ -255,9 +283,12 @@ extension SimulatedClient {
   /// Throws an error if the connection ends first, and `CancellationError` if the
   /// task is cancelled.
   @discardableResult
-  public func waitForFrame(_ kind: WireFrame.Kind, count: Int = 1) async throws -> WireFrame {
+  public func waitForFrame(
+    _ kind: WireFrame.Kind, count: Int = 1, fileID: String = #fileID, line: Int = #line
+  ) async throws -> WireFrame {
     precondition(count > 0, "count has to be at least 1")
-    return try await journal.message(on: 1) { record in
+    let call = call("\(kind) \(count)", fileID, line)
+    return try await journal.message(on: 1, for: call) { record in
       let frames = record.frames(of: kind)
       return frames.count >= count ? frames[count - 1] : nil
     }
@@ -267,15 +298,27 @@ extension SimulatedClient {
   ///
   /// Throws an error if the connection ends first, and `CancellationError` if the
   /// task is cancelled.
-  public func wait(until condition: @escaping @Sendable (PeerRecord) -> Bool) async throws {
-    try await journal.message(on: 1) { condition($0) ? () : nil }
+  public func wait(
+    until condition: @escaping @Sendable (PeerRecord) -> Bool, fileID: String = #fileID,
+    line: Int = #line
+  ) async throws {
+    try await journal.message(on: 1, for: call("a condition", fileID, line)) {
+      condition($0) ? () : nil
+    }
   }
 
   /// Waits until the connection has ended, and returns how it ended.
   ///
   /// Throws `CancellationError` if the task is cancelled first.
   @discardableResult
-  public func waitForEnd() async throws -> ConnectionEnding {
-    try await journal.message(on: 1) { $0.ending(of: 1) }
+  public func waitForEnd(
+    fileID: String = #fileID, line: Int = #line
+  ) async throws -> ConnectionEnding {
+    try await journal.message(on: 1, for: call("the end", fileID, line)) { $0.ending(of: 1) }
+  }
+
+  /// What a call waits for on this client's connection.
+  func call(_ subject: String, _ fileID: String, _ line: Int) -> Journal.Call {
+    Journal.Call("\(subject), on the connection to \(target.address)", fileID, line)
   }
 }

@@ -12,6 +12,8 @@ package final class SharedNetwork: Sendable {
   private let networkState: Mutex<NetworkState>
   private let time = Atomic<Int64>(0)
   let watch = EscapeWatch()
+  /// What real loops have tried to reach here.
+  private let outside = Mutex<Set<OutsideConnects.Target>>([])
   /// Whether tasks without an executor run on the loop that creates them.
   let capturesTasks: Bool
 
@@ -28,6 +30,33 @@ package final class SharedNetwork: Sendable {
     _ body: (inout NetworkState) throws(E) -> sending R
   ) throws(E) -> sending R {
     try networkState.withLock(body)
+  }
+
+  /// Takes note of a target of a real loop, if it lies in this world.
+  func tried(_ target: OutsideConnects.Target) {
+    let isHere = networkState.withLock { state in
+      switch target {
+      case .address(let address): state.addresses.listener(at: address) != nil
+      case .host(let host, _): state.addresses.hosts[host] != nil
+      }
+    }
+    if isHere { outside.withLock { _ = $0.insert(target) } }
+  }
+
+  /// The clients that were left outside, a line for each of their targets.
+  var outsideClients: [String] {
+    let targets = outside.withLock { $0 }.map { target in
+      switch target {
+      case .address(let address): "\(address)"
+      case .host(let host, let port): "\(host):\(port)"
+      }
+    }
+    return targets.sorted().map { target in
+      """
+      a client of this process runs on a real event loop, outside the simulation, and connects to \
+      \(target); give it `on: simulation.mainLoop`
+      """
+    }
   }
 
   /// Advances time and performs due events.

@@ -7,10 +7,10 @@ extension Journal {
   /// Waits until `find` returns a value for the record, and returns that value. For the record as
   /// it is when the caller goes on, `find` may return nil again.
   func first<T: Sendable>(
-    _ find: @escaping @Sendable (PeerRecord) -> T?
+    for call: Call, _ find: @escaping @Sendable (PeerRecord) -> T?
   ) async throws -> T {
     let found = Box(Mutex<T?>(nil))
-    try await wait { record in
+    try await wait(for: call) { record in
       guard let value = find(record) else { return false }
       found.value.withLock { $0 = value }
       return true
@@ -23,10 +23,10 @@ extension Journal {
   ///
   /// Throws if the connection ends before that.
   func message<T: Sendable>(
-    on connection: Int,
+    on connection: Int, for call: Call,
     _ find: @escaping @Sendable (PeerRecord) -> T?
   ) async throws -> T {
-    let found = try await first { record -> Result<T, ConnectionEndedError>? in
+    let found = try await first(for: call) { record -> Result<T, ConnectionEndedError>? in
       if let value = find(record) { return .success(value) }
       return record.ending(of: connection).map { .failure(ConnectionEndedError(ending: $0)) }
     }

@@ -38,10 +38,25 @@ final class Journal: Sendable {
     return value
   }
 
+  /// What a call waits for, in the words of the test, and where it stands there.
+  struct Call {
+    let subject: String
+    let place: SourcePlace
+
+    init(_ subject: String, _ fileID: String, _ line: Int) {
+      self.subject = subject
+      place = SourcePlace(fileID: fileID, line: line)
+    }
+  }
+
   /// Waits until a condition holds.
   ///
   /// Throws if the task is cancelled or the peer stops before that.
-  func wait(until predicate: @escaping @Sendable (PeerRecord) -> Bool) async throws {
+  func wait(
+    for call: Call, until predicate: @escaping @Sendable (PeerRecord) -> Bool
+  ) async throws {
+    let wait = WaitList.begin(call.subject, at: call.place)
+    defer { wait?.ended() }
     let number = state.withLock { state in
       state.nextWaiter += 1
       return state.nextWaiter

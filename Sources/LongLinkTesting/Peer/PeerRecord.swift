@@ -19,9 +19,9 @@ public struct ReceivedFrame: Hashable, Sendable {
 public struct ReceivedMessage: Hashable, Sendable {
   /// The number of the connection that the message came on, from 1.
   public let connection: Int
-  /// The kind: request, response or push.
+  /// The kind: request, response, push or renewal.
   public let kind: WireFrame.Kind
-  /// The message type, or the code and refused bit of a response.
+  /// The message type, the code and refused bit of a response, or the code of a renewal's answer.
   public let tag: UInt32
   /// The serial, which joins a request and its response. All pushes have the same one.
   public let serial: UInt32
@@ -36,7 +36,7 @@ public struct ReceivedMessage: Hashable, Sendable {
 
   /// The type of a request or push.
   public var type: MessageType { MessageType(tag: tag) }
-  /// The code of a response.
+  /// The code of a response, or of the answer to a renewal.
   public var code: ResponseCode { ResponseCode(wire: tag) }
   /// Whether a response has the refused bit, so that no handler was called.
   public var isRefused: Bool { tag & Wire.refusedBit != 0 }
@@ -90,6 +90,8 @@ public struct PeerRecord: Sendable {
   public internal(set) var responses: [ReceivedMessage] = []
   /// The pushes, with fragments joined, in the order of completion.
   public internal(set) var pushes: [ReceivedMessage] = []
+  /// On a server, the clients' next credentials, which are the bodies; on a client, the answers.
+  public internal(set) var renewals: [ReceivedMessage] = []
   /// The streams, in the order of their first frames.
   public internal(set) var streams: [ReceivedStream] = []
   /// The violations of a dialect in received bytes, which dropped a packet or ended a connection.
@@ -119,6 +121,17 @@ public struct PeerRecord: Sendable {
     pushes.filter { $0.type == type }
   }
 
+  /// The fields of the hello on a connection; nil if none came, or an invalid one.
+  public func hello(on connection: Int) -> GreetingFields? {
+    frames.first { $0.connection == connection && $0.frame.kind == .hello }?.frame.helloFields
+  }
+
+  /// The numbers of the connections whose hellos named a client, in the order of the hellos.
+  public func connections(of clientID: [UInt8]) -> [Int] {
+    frames.filter { $0.frame.kind == .hello && $0.frame.helloFields?.clientID == clientID }
+      .map(\.connection)
+  }
+
   /// The frames of one kind.
   public func frames(of kind: WireFrame.Kind) -> [WireFrame] {
     frames.filter { $0.frame.kind == kind }.map(\.frame)
@@ -146,6 +159,7 @@ public struct PeerRecord: Sendable {
     case .request: requests.append(received)
     case .response: responses.append(received)
     case .push: pushes.append(received)
+    case .renewal: renewals.append(received)
     default: break
     }
     return received

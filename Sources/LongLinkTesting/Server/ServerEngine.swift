@@ -138,8 +138,8 @@ final class ServerEngine: TransportHandler {
     return connections[number].map { [$0] } ?? []
   }
 
-  func sendGoAway(_ make: (UInt64) -> WireFrame) {
-    for connection in openConnections {
+  func sendGoAway(to number: Int?, _ make: (UInt64) -> WireFrame) {
+    for connection in meant(number) {
       connection.send(make(connection.requestsBegun))
     }
   }
@@ -196,6 +196,7 @@ extension ServerEngine: PeerConnectionOwner {
       }
       message = connection.joiner.join(frame)
     case .cancel: connection.joiner.drop(frame.serial)
+    case .renewal: message = frame
     default: break
     }
     let whole = message
@@ -237,11 +238,7 @@ extension ServerEngine: PeerConnectionOwner {
       greet(frame, on: connection)
     case .ping where script.value.withLock({ $0.answersPings }):
       connection.send(connection.wire.pong(to: frame))
-    case .renewal:
-      if case .welcome(_, _, let time?) = script.value.withLock({ $0.handshake.step }) {
-        connection.send(WireFrame.renewed(credentialExpires: time))
-      }
-    case .request:
+    case .request, .renewal:
       guard let message else { return }
       let action = script.value.withLock { $0.action(for: message) }
       perform(Pending(step: action().step, request: message))
@@ -251,11 +248,12 @@ extension ServerEngine: PeerConnectionOwner {
   }
 
   private func greet(_ hello: WireFrame, on connection: PeerConnection) {
-    switch script.value.withLock({ $0.handshake.step }) {
+    let (step, renews) = script.value.withLock { ($0.handshake.step, $0.renewal != nil) }
+    switch step {
     case .welcome(let features, let streamCredit, let credentialExpires):
       let fields = hello.helloFields
       var common = features.intersection(fields?.features ?? [])
-      if credentialExpires == nil { common.remove(.renewal) }
+      if credentialExpires == nil, !renews { common.remove(.renewal) }
       let welcome = WireFrame.welcome(
         features: common,
         heartbeatInterval: fields?.heartbeatInterval,

@@ -42,11 +42,11 @@ extension SimulatedServer {
   /// Throws `CancellationError` if the task is cancelled or the server stops before that.
   @discardableResult
   public func waitForRequest(
-    of type: MessageType,
-    count: Int = 1
+    of type: MessageType, count: Int = 1, fileID: String = #fileID, line: Int = #line
   ) async throws -> ReceivedMessage {
     precondition(count > 0, "count has to be at least 1")
-    try await journal.wait { $0.count(.request, tag: type.rawValue) >= count }
+    let call = call("request \(count) of type \(type)", fileID, line)
+    try await journal.wait(for: call) { $0.count(.request, tag: type.rawValue) >= count }
     return requests(of: type)[count - 1]
   }
 
@@ -55,11 +55,11 @@ extension SimulatedServer {
   /// Throws `CancellationError` if the task is cancelled or the server stops before that.
   @discardableResult
   public func waitForPush(
-    of type: MessageType,
-    count: Int = 1
+    of type: MessageType, count: Int = 1, fileID: String = #fileID, line: Int = #line
   ) async throws -> ReceivedMessage {
     precondition(count > 0, "count has to be at least 1")
-    try await journal.wait { $0.count(.push, tag: type.rawValue) >= count }
+    let call = call("push \(count) of type \(type)", fileID, line)
+    try await journal.wait(for: call) { $0.count(.push, tag: type.rawValue) >= count }
     return record.pushes(of: type)[count - 1]
   }
 
@@ -70,19 +70,21 @@ extension SimulatedServer {
   @discardableResult
   public func waitForStream(
     of type: MessageType,
-    until condition: @escaping @Sendable (ReceivedStream) -> Bool = { _ in true }
+    until condition: @escaping @Sendable (ReceivedStream) -> Bool = { _ in true },
+    fileID: String = #fileID, line: Int = #line
   ) async throws -> ReceivedStream {
-    try await waitForStream(of: type, count: 1, until: condition)
+    try await waitForStream(
+      of: type, count: 1, until: condition, call("a stream of type \(type)", fileID, line))
   }
 
   /// Waits until a condition holds for `count` streams of a type, and returns the last of these as
   /// it was then.
   func waitForStream(
     of type: MessageType, count: Int,
-    until condition: @escaping @Sendable (ReceivedStream) -> Bool
+    until condition: @escaping @Sendable (ReceivedStream) -> Bool, _ call: Journal.Call
   ) async throws -> ReceivedStream {
     precondition(count > 0, "count has to be at least 1")
-    return try await journal.first { record in
+    return try await journal.first(for: call) { record in
       record.streams.lazy.filter { $0.type == type && condition($0) }.dropFirst(count - 1).first
     }
   }
@@ -90,23 +92,39 @@ extension SimulatedServer {
   /// Waits until `count` connections have been accepted since the start.
   ///
   /// Throws `CancellationError` if the task is cancelled or the server stops before that.
-  public func waitForConnections(_ count: Int) async throws {
-    try await journal.wait { $0.connections >= count }
+  public func waitForConnections(
+    _ count: Int, fileID: String = #fileID, line: Int = #line
+  ) async throws {
+    try await journal.wait(for: call("connection \(count)", fileID, line)) {
+      $0.connections >= count
+    }
   }
 
   /// Waits until `count` connections have ended since the start, and returns all endings.
   ///
   /// Throws `CancellationError` if the task is cancelled or the server stops before that.
   @discardableResult
-  public func waitForEndings(_ count: Int) async throws -> [ConnectionEnding] {
-    try await journal.wait { $0.endings.count >= count }
+  public func waitForEndings(
+    _ count: Int, fileID: String = #fileID, line: Int = #line
+  ) async throws -> [ConnectionEnding] {
+    try await journal.wait(for: call("the end of connection \(count)", fileID, line)) {
+      $0.endings.count >= count
+    }
     return record.endings
   }
 
   /// Waits until a condition on the record holds. It is checked after each change.
   ///
   /// Throws `CancellationError` if the task is cancelled or the server stops before that.
-  public func wait(until condition: @escaping @Sendable (PeerRecord) -> Bool) async throws {
-    try await journal.wait(until: condition)
+  public func wait(
+    until condition: @escaping @Sendable (PeerRecord) -> Bool, fileID: String = #fileID,
+    line: Int = #line
+  ) async throws {
+    try await journal.wait(for: call("a condition", fileID, line), until: condition)
+  }
+
+  /// What a call waits for at this server.
+  func call(_ subject: String, _ fileID: String, _ line: Int) -> Journal.Call {
+    Journal.Call("\(subject), at the server \(address)", fileID, line)
   }
 }

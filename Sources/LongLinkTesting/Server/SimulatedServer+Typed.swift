@@ -39,9 +39,11 @@ extension SimulatedServer {
   /// or the server stops before that.
   @discardableResult
   public func waitForRequest<Request: BodyDecodable>(
-    of type: MessageType, as request: Request.Type, count: Int = 1
+    of type: MessageType, as request: Request.Type, count: Int = 1,
+    fileID: String = #fileID, line: Int = #line
   ) async throws -> Request {
-    try await waitForRequest(of: type, count: count).decoded(as: request)
+    try await waitForRequest(of: type, count: count, fileID: fileID, line: line).decoded(
+      as: request)
   }
 
   /// The items of each stream of a type received so far; throws if one cannot be decoded.
@@ -62,9 +64,12 @@ extension SimulatedServer {
   @discardableResult
   public func waitForItems<Item: BodyDecodable>(
     of type: MessageType, as item: Item.Type, count: Int = 1,
-    until condition: @escaping @Sendable (ReceivedStream) -> Bool = { $0.hasEnded }
+    until condition: @escaping @Sendable (ReceivedStream) -> Bool = { $0.hasEnded },
+    fileID: String = #fileID, line: Int = #line
   ) async throws -> [Item] {
-    try await waitForStream(of: type, count: count, until: condition).decodedItems(as: item)
+    let call = call("the items of stream \(count) of type \(type)", fileID, line)
+    return try await waitForStream(of: type, count: count, until: condition, call)
+      .decodedItems(as: item)
   }
 
   /// Pushes a message on one connection, or by default on all. A message that cannot be encoded is

@@ -174,27 +174,34 @@ extension SimulatedServer {
   public func ask(
     _ type: MessageType,
     _ body: [UInt8] = [],
-    on connection: Int? = nil
+    on connection: Int? = nil,
+    fileID: String = #fileID, line: Int = #line
   ) async throws -> ReceivedMessage {
     // Earlier responses cannot match, and are skipped.
     let start = journal.record.responses.count
     let sent = await loop.perform { [engine] in engine.value.ask(type, body, on: connection) }
     guard let (number, serial) = sent else { throw ConnectionEndedError(ending: nil) }
-    return try await journal.message(on: number) { record in
+    let call = call("the response to its request of type \(type)", fileID, line)
+    return try await journal.message(on: number, for: call) { record in
       record.responses[start...].first { $0.connection == number && $0.serial == serial }
     }
   }
 
-  /// Sends a goaway on each connection, with the number of requests received on it.
+  /// Sends a goaway on one connection, or by default on each, with the number of requests received
+  /// on it.
+  ///
+  /// It asks the client to move: with ``ResponseCode/unauthenticated`` because its credential has
+  /// expired, with any other code because the server drains.
   public func goAway(
     code: ResponseCode = .draining,
     reason: String = "",
     spread: Duration? = nil,
     retryAfter: Duration? = nil,
-    alternatives: [String] = []
+    alternatives: [String] = [],
+    to connection: Int? = nil
   ) {
     order { engine in
-      engine.sendGoAway { accepted in
+      engine.sendGoAway(to: connection) { accepted in
         .goAway(
           code: code,
           reason: reason,

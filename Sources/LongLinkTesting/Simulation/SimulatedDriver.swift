@@ -2,7 +2,7 @@
 
 internal import LongLinkCLibrary
 internal import LongLinkCore
-internal import LongLinkTransport
+@_spi(Loop) internal import LongLinkTransport
 internal import Synchronization
 
 /// The driver of a loop in a simulated world.
@@ -18,8 +18,15 @@ final class SimulatedDriver: LoopDriver {
   private let clock: Box<Atomic<Int64>>
   private let calendar: Box<Atomic<Int64>>
   private let mayBeReady: Box<Atomic<Bool>>
+  /// What lives on the loop, and can say what it waits for. Nil once the simulation is gone: each
+  /// of these holds the loop.
+  private let residents = Mutex<[LoopBound<Resident>]?>([])
   /// Whether the loop's process has crashed: it exchanges nothing with the world any more.
   private let isCut = Atomic(false)
+
+  private struct Resident {
+    weak var resident: (any LoopResident)?
+  }
 
   private struct Registration {
     var handler: any TransportHandler
@@ -62,6 +69,29 @@ final class SimulatedDriver: LoopDriver {
 
   /// Whether the loop's process has crashed.
   var isCutOff: Bool { isCut.load(ordering: .acquiring) }
+
+  func hosts(_ resident: any LoopResident) {
+    let bound = LoopBound(Resident(resident: resident), on: loop!)
+    let isCurrent = loop.isCurrent
+    residents.withLock { kept in
+      guard var residents = kept.take() else { return }
+      // Some are gone, such as those of connections that have ended.
+      if isCurrent, residents.count.nonzeroBitCount == 1 {
+        residents.removeAll { $0.value.resident == nil }
+      }
+      residents.append(bound)
+      kept = residents
+    }
+  }
+
+  /// The operations that have not ended. Call it on the loop.
+  var unfinished: [String] {
+    residents.withLock { $0 ?? [] }.flatMap { $0.value.resident?.unfinished ?? [] }
+  }
+
+  func forgetResidents() {
+    residents.withLock { $0 = nil }
+  }
 
   func cutOff() {
     isCut.store(true, ordering: .releasing)

@@ -73,7 +73,9 @@ public final class SimulatedProcess: Sendable {
   /// A running process crashes first, as by ``Crash/process``. With `losingState`, the process's
   /// state, if it has one, is made again.
   @discardableResult
-  public func start(losingState: Bool = false) async throws -> Run {
+  public func start(
+    losingState: Bool = false, fileID: String = #fileID, line: Int = #line
+  ) async throws -> Run {
     crash()
     if losingState { loseState() }
     let run = state.withLock { state in
@@ -84,7 +86,7 @@ public final class SimulatedProcess: Sendable {
       return run
     }
     simulation.networkState { [machine] in $0.started(machine.index) }
-    let task = run.spawn { [body] in try await body(run) }
+    let task = run.spawn(fileID: fileID, line: line) { [body] in try await body(run) }
     do {
       try await withTaskCancellationHandler {
         try await task.value
@@ -167,14 +169,14 @@ extension SimulatedProcess {
     /// Starts a task of the process, by default on the run's loop. A crash cancels it.
     @discardableResult
     public func spawn<T: Sendable>(
-      on loop: EventLoop? = nil,
+      on loop: EventLoop? = nil, fileID: String = #fileID, line: Int = #line,
       _ body: @escaping @Sendable () async throws -> T
     ) -> Task<T, any Error> {
       let number = state.withLock { state in
         state.tasksStarted += 1
         return state.tasksStarted
       }
-      let task = Task(executorPreference: loop ?? self.loop) {
+      let task = simulation.spawn(on: loop ?? self.loop, fileID: fileID, line: line) {
         defer { self.state.withLock { $0.tasks[number] = nil } }
         return try await body()
       }

@@ -9,15 +9,17 @@ extension Simulation {
   /// Runs a body as a task on the main loop, together with the rest of the simulation.
   ///
   /// Returns the body's result or throws its error. A body that cannot finish is cancelled, and
-  /// abandoned if it ignores that; then ``SimulationError`` is thrown. The world stops afterwards,
+  /// abandoned if it ignores that; then ``SimulationError`` is thrown, with the place at which the
+  /// body waited. The world stops afterwards,
   /// and a later `run` continues from there. Only one `run` is allowed at a time.
   public func run<T: Sendable>(
+    fileID: String = #fileID, line: Int = #line,
     _ body: @escaping @Sendable () async throws -> T
   ) async throws -> T {
     let thread = try EventLoop(name: "simulation")
     defer { thread.shutDown() }
     let outcome = Outcome<T>(Mutex(nil))
-    let task = start(body, outcome)
+    let task = start(body, outcome, at: SourcePlace(fileID: fileID, line: line))
     return try await withTaskCancellationHandler {
       try await withCheckedContinuation { continuation in
         thread.execute {
@@ -33,12 +35,13 @@ extension Simulation {
   ///
   /// Do not call it in a simulation.
   public func runBlocking<T: Sendable>(
+    fileID: String = #fileID, line: Int = #line,
     _ body: @escaping @Sendable () async throws -> T
   ) throws -> T {
     precondition(!loops.contains { $0.isCurrent }, "a simulation cannot be run within itself")
     let thread = try EventLoop(name: "simulation")
     let outcome = Outcome<T>(Mutex(nil))
-    let task = start(body, outcome)
+    let task = start(body, outcome, at: SourcePlace(fileID: fileID, line: line))
     let result = Mutex<Result<T, any Error>?>(nil)
     thread.execute {
       let value = self.finish(task, outcome)
@@ -51,11 +54,14 @@ extension Simulation {
 
   private func start<T: Sendable>(
     _ body: @escaping @Sendable () async throws -> T,
-    _ outcome: Outcome<T>
+    _ outcome: Outcome<T>,
+    at place: SourcePlace
   ) -> Task<Void, Never> {
-    Task(executorPreference: mainLoop) {
+    let scope = waits.began(at: place)
+    return Task(executorPreference: mainLoop) {
+      defer { scope.ended() }
       do {
-        let value = try await body()
+        let value = try await WaitList.$scope.withValue(scope) { try await body() }
         outcome.value.withLock { $0 = .success(value) }
       } catch {
         outcome.value.withLock { $0 = .failure(error) }
@@ -75,7 +81,9 @@ extension Simulation {
     ).exchanged
     precondition(isFirst, "a simulation allows only one run at a time")
     networkState.watch.begin()
+    let outside = OutsideConnects.shared.watch { [networkState] in networkState.tried($0) }
     defer {
+      OutsideConnects.shared.endWatch(outside)
       networkState.watch.end()
       runState.store(false, ordering: .releasing)
     }
@@ -172,26 +180,6 @@ extension Simulation {
 
   private var hasTurnableWork: Bool {
     loops.contains { $0.hasWork && !$0.simulatedDriver.isFrozen }
-  }
-
-  private func failure(_ code: SimulationError.Code) -> SimulationError {
-    var lines = loops.map { loop in
-      let timer = loop.simulatedDriver.deadline.map { "a timer at \($0)" } ?? "no timer"
-      return "loop \"\(loop.name)\": \(loop.hasWork ? "work, " : "")\(timer)"
-    }
-    lines += machines.filter(\.isPaused).map { "frozen: \($0.name)" }
-    lines += escapes.map { "escaped: \($0)" }
-    lines += openStreams.map { "open: \($0)" }
-    lines += openListeners.map { "listening: \($0)" }
-    if code == .stuck, openStreams.isEmpty, !openListeners.isEmpty {
-      lines.append(
-        """
-        no stream is open: was a client or server made without a loop of the simulation \
-        (`on: simulation.mainLoop`)? It then runs outside, and does not reach the others
-        """)
-    }
-    lines += trace.suffix(20).map { "  \($0)" }
-    return SimulationError(code: code, time: now, state: lines.joined(separator: "\n"))
   }
 }
 

@@ -68,6 +68,7 @@ public final class Simulation: Sendable {
   public let network: SimulatedNetwork
 
   package let networkState: SharedNetwork
+  let waits: WaitList
   let runState = Atomic(false)
   let loopsMade: Mutex<[EventLoop]>
   private let generator: Mutex<SeededGenerator>
@@ -85,6 +86,7 @@ public final class Simulation: Sendable {
       capturesTasks: configuration.capturesUnstructuredTasks
     )
     network = SimulatedNetwork(networkState: networkState)
+    waits = WaitList { [networkState] in networkState.now }
     networkState { $0.machines = [NetworkState.MachineRecord(name: "main")] }
     mainLoop = Self.makeLoop(
       named: "main", index: 0, machine: 0, networkState: networkState, origin: origin)
@@ -94,6 +96,7 @@ public final class Simulation: Sendable {
 
   deinit {
     networkState { $0.schedule.removeAll() }
+    for loop in loops { loop.simulatedDriver.forgetResidents() }
   }
 
   static func makeLoop(
@@ -152,7 +155,13 @@ extension Simulation {
   public var clock: EventLoopClock { mainLoop.clock }
 
   /// Waits for a virtual time. Throws `CancellationError` if the task is cancelled first.
-  public func sleep(for duration: Duration) async throws(CancellationError) {
+  public func sleep(
+    for duration: Duration, fileID: String = #fileID, line: Int = #line
+  ) async throws(CancellationError) {
+    let wait = WaitList.begin(
+      "the end of a sleep of \(duration)", at: SourcePlace(fileID: fileID, line: line),
+      isSleep: true)
+    defer { wait?.ended() }
     try await mainLoop.sleep(for: duration)
   }
 
@@ -171,10 +180,14 @@ extension Simulation {
   /// The task makes progress during any `run`.
   @discardableResult
   public func spawn<T: Sendable>(
-    on loop: EventLoop? = nil,
+    on loop: EventLoop? = nil, fileID: String = #fileID, line: Int = #line,
     _ body: @escaping @Sendable () async throws -> T
   ) -> Task<T, any Error> {
-    Task(executorPreference: loop ?? mainLoop) { try await body() }
+    let scope = waits.started(at: SourcePlace(fileID: fileID, line: line))
+    return Task(executorPreference: loop ?? mainLoop) {
+      defer { scope.ended() }
+      return try await WaitList.$scope.withValue(scope) { try await body() }
+    }
   }
 }
 

@@ -31,12 +31,19 @@ public struct SimulationError: Error, Hashable, Sendable {
   public let code: Code
   /// The virtual time of the failure.
   public let time: LinkInstant
-  /// The state at that time: loops with their work and timers, streams, and the last events.
+  /// Where the body waited: the place of its only known wait, or of the only one of its other
+  /// tasks; else that of `run`.
+  ///
+  /// Known are `sleep` of a ``Simulation``, and the waits of ``SimulatedServer`` and
+  /// ``SimulatedClient``. A test can record its issue there.
+  public let place: SourcePlace
+  /// The state at that time: what each task waits for and where, requests that have not ended,
+  /// loops with their timers, streams, and the last events.
   public let state: String
 }
 
 extension SimulationError: CustomStringConvertible {
-  /// The failure and the state, on several lines.
+  /// The place, the failure and the state, on several lines.
   public var description: String {
     let reason =
       switch code {
@@ -44,6 +51,6 @@ extension SimulationError: CustomStringConvertible {
       case .timeLimit: "the simulation ran out of virtual time"
       default: "the simulation is endlessly busy at one instant of virtual time"
       }
-    return "\(reason) (at \(time))\n\(state)"
+    return "\(place): \(reason) (at \(time))\n\(state)"
   }
 }

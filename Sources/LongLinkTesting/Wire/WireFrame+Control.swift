@@ -133,6 +133,14 @@ extension WireFrame {
     )
   }
 
+  /// The fields of a server's answer to a renewal; nil for other frames and invalid answers.
+  public var renewedFields: RenewedFields? {
+    guard kind == .renewal, let renewed = Renewed(wire: body[...]) else { return nil }
+    return RenewedFields(
+      code: code, credentialExpires: .milliseconds(renewed.credentialExpires),
+      reason: renewed.reason)
+  }
+
   /// The fields of a goaway; nil for other frames and invalid goaways.
   package var goAwayFields: GoAwayFields? {
     guard kind == .goaway, let goAway = GoAway(wire: body[...]) else {
@@ -173,6 +181,16 @@ public struct GreetingFields: Hashable, Sendable {
   public let credentialExpires: Duration
   /// What names the client on all its connections: 16 bytes, or none.
   public let clientID: [UInt8]
+}
+
+/// What a server has answered to a client's next credential. Absent fields are 0 or empty.
+public struct RenewedFields: Hashable, Sendable {
+  /// 200 if the server accepts the credential.
+  public let code: ResponseCode
+  /// How long the server accepts the credential, from the answer on; zero without an end.
+  public let credentialExpires: Duration
+  /// Why it was refused, for people.
+  public let reason: String
 }
 
 /// The fields of a goaway. Absent fields are 0 or empty.

@@ -120,6 +120,7 @@ final class KernelDriver: LoopDriver {
     if let address = SocketAddress(literal: host, port: port) {
       deliver(.success([address]))
     } else {
+      OutsideConnects.shared.tell(.host(host, port: port))
       resolver.resolve(host: host, port: port, for: owner, completion: deliver)
     }
   }
@@ -206,6 +207,7 @@ extension KernelDriver {
     to address: SocketAddress,
     options: SocketOptions
   ) throws(SocketError) -> any Transport {
+    OutsideConnects.shared.tell(.address(address))
     do throws(Errno) {
       guard !isClosed else { throw Errno(ESHUTDOWN) }
       let socket = try Socket(address.nativeFamily)

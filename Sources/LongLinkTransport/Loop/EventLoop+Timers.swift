@@ -25,6 +25,9 @@ extension EventLoop {
     timers.remove(timer)
   }
 
+  /// The handlers of all timers.
+  package var timerHandlers: [any TimerHandler] { timers.handlers }
+
   /// Makes all timers fire, because the loop does not wait any more.
   func expireTimers() {
     for timer in timers.expireAll() { work.append(.timer(timer)) }

@@ -217,6 +217,14 @@ extension EventLoop {
     reportStall()
   }
 
+  /// Calls a closure between turns as one of the loop's own. The caller is who calls `turn`.
+  package func inspect<Result>(_ body: () -> Result) -> Result {
+    let former = unsafe cll_current_loop()
+    unsafe cll_set_current_loop(Unmanaged.passUnretained(self).toOpaque())
+    defer { unsafe cll_set_current_loop(former) }
+    return body()
+  }
+
   private func waitForEvents(until limit: LinkInstant?) {
     streamsRead = 0
     hasReadLittle = false

@@ -54,6 +54,8 @@ struct LoopTimers: ~Copyable {
     return entry
   }
 
+  var handlers: [any TimerHandler] { entries.all.map(\.handler) }
+
   mutating func advance(to now: LinkInstant) {
     wheel.advance(to: now)
     isKnown = false

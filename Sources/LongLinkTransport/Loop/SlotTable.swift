@@ -53,6 +53,9 @@ struct SlotTable<Element> {
     return element
   }
 
+  /// All elements, in the order of the slots.
+  var all: [Element] { slots.compactMap(\.element) }
+
   /// Removes and returns all elements, in the order of the slots.
   mutating func removeAll() -> [Element] {
     let keys = slots.indices.filter { slots[$0].element != nil }.map {

@@ -44,10 +44,23 @@ package protocol LoopDriver: AnyObject {
   func withdrawLookUps(of owner: LookUpOwner)
   /// Runs work that may block off the loop; a simulation runs it at once.
   func offload(_ work: @escaping @Sendable () -> Void)
+  /// Remembers an object of the loop without keeping it alive; only a simulation does. Can be
+  /// called from any thread.
+  func hosts(_ resident: any LoopResident)
   /// Returns the next 64 random bits.
   func nextRandom() -> UInt64
   /// Releases everything, at the end of the loop's life.
   func close()
+}
+
+extension LoopDriver {
+  package func hosts(_ resident: any LoopResident) {}
+}
+
+/// An object of a loop that can say what it waits for. A simulation asks when it cannot go on.
+package protocol LoopResident: AnyObject {
+  /// The operations that have not ended, a line each. Called on the loop, between its turns.
+  var unfinished: [String] { get }
 }
 
 /// Identifies the owner of look-ups. Owners take turns, so that none delays another for long.

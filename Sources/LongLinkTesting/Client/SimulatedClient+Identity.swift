@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkTransport
+internal import Synchronization
+
+// A client that renews its credential, and moves to another connection.
+extension SimulatedClient {
+  /// Sends the next credential, and waits for the server's answer to it.
+  ///
+  /// The hello has to offer the feature ``WireFeatures/renewal``, and the server has to announce
+  /// it. Nothing checks that, so it can also come before the welcome, too often, or with the
+  /// credential of another principal. Use `send` with ``WireFrame/renewal(_:)`` not to wait. Both
+  /// must not wait for an answer at once: answers have no serial.
+  ///
+  /// Throws an error if the connection ends first, and `CancellationError` if the task is
+  /// cancelled.
+  @discardableResult
+  public func renew(
+    _ credential: [UInt8], fileID: String = #fileID, line: Int = #line
+  ) async throws -> RenewedFields {
+    let earlier = record.renewals.count
+    send(.renewal(credential))
+    let call = call("the answer to a renewal", fileID, line)
+    return try await journal.message(on: 1, for: call) { record in
+      record.frames.lazy.filter(\.isIntact).compactMap(\.frame.renewedFields).dropFirst(earlier)
+        .first
+    }
+  }
+
+  /// Opens another connection of the same client, says hello there, and closes this one.
+  ///
+  /// By default it goes to the same server, with the same hello: the same `client_id`, name and
+  /// credential. With `leaves` false, this connection stays open, so that the client has two; a
+  /// hello with the `client_id` of another client claims that one's identity. Requests that wait
+  /// for their responses here throw.
+  ///
+  /// Returns the new connection once it has its welcome, and this one is to be closed. Throws like
+  /// `connect` and `sayHello`; then this one stays open.
+  public func move(
+    to address: SocketAddress? = nil, saying hello: WireFrame? = nil, leaves: Bool = true,
+    fileID: String = #fileID, line: Int = #line
+  ) async throws -> SimulatedClient {
+    let next = try await SimulatedClient.connect(
+      to: address ?? target.address, on: loop, security: target.security,
+      securityFaults: target.faults, fileID: fileID, line: line)
+    try await next.sayHello(hello ?? self.hello.withLock { $0 }, fileID: fileID, line: line)
+    if leaves { close() }
+    return next
+  }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+internal import Synchronization
+
+// How a server answers the next credentials of its clients.
+extension SimulatedServer {
+  /// For each next credential of a client, performs the action that the closure returns.
+  ///
+  /// The message's body is the credential. The closure runs on the loop and must not block. A later
+  /// script for renewals replaces it. From now on welcomes announce the feature
+  /// ``WireFeatures/renewal``, if the handshake's features contain it. Without a script, the server
+  /// accepts each credential for the time of its ``handshake``.
+  public func onRenewal(_ make: @escaping @Sendable (ReceivedMessage) -> ServerAction) {
+    script.value.withLock { $0.renewal = .made(make) }
+  }
+
+  /// Performs an action for each next credential of a client, such as
+  /// ``ServerAction/renewed(_:credentialExpires:reason:)``, or `never` to stay silent.
+  public func onRenewal(_ action: ServerAction, after delay: Duration? = nil) {
+    onRenewal([delay.map { .delay($0, then: action) } ?? action])
+  }
+
+  /// Performs the first action for the first renewal, and so on. The last action repeats.
+  public func onRenewal(_ actions: [ServerAction]) {
+    precondition(!actions.isEmpty, "a list of actions must not be empty")
+    script.value.withLock { $0.renewal = .listed(actions, taken: 0) }
+  }
+
+  /// The next credentials of clients that have come so far, on any connection; they are the bodies.
+  public var renewals: [ReceivedMessage] { record.renewals }
+
+  /// Waits until `count` renewals have come, and returns the last of these.
+  ///
+  /// Throws `CancellationError` if the task is cancelled or the server stops before that.
+  @discardableResult
+  public func waitForRenewal(
+    count: Int = 1, fileID: String = #fileID, line: Int = #line
+  ) async throws -> ReceivedMessage {
+    precondition(count > 0, "count has to be at least 1")
+    try await journal.wait(for: call("renewal \(count)", fileID, line)) {
+      $0.renewals.count >= count
+    }
+    return renewals[count - 1]
+  }
+}
+
+extension ServerAction {
+  /// Answers a client's next credential: accepts it for a time (nil: without an end), or refuses it
+  /// with a code and a reason.
+  ///
+  /// Sent for anything else it is an answer that nobody waits for, which is a violation.
+  public static func renewed(
+    _ code: ResponseCode = .ok, credentialExpires: Duration? = nil, reason: String = ""
+  ) -> ServerAction {
+    frame { _ in .renewed(code, credentialExpires: credentialExpires, reason: reason) }
+  }
+}

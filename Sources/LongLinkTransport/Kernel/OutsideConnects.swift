@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LongLinkCore
+internal import Synchronization
+
+/// Tells the simulations that run in this process what its real loops connect to, so that they
+/// recognise a client that was meant to be in them. Any thread may use it.
+package final class OutsideConnects: Sendable {
+  /// What a real loop connects to, or looks up.
+  package enum Target: Hashable, Sendable {
+    case address(SocketAddress)
+    case host(String, port: UInt16)
+  }
+
+  package static let shared = OutsideConnects()
+
+  private struct State {
+    var watchers: [Int: @Sendable (Target) -> Void] = [:]
+    var made = 0
+  }
+
+  private let isWatched = Atomic(false)
+  private let state = Mutex(State())
+
+  package func watch(_ watcher: @escaping @Sendable (Target) -> Void) -> Int {
+    state.withLock { state in
+      state.made += 1
+      state.watchers[state.made] = watcher
+      isWatched.store(true, ordering: .relaxed)
+      return state.made
+    }
+  }
+
+  package func endWatch(_ number: Int) {
+    state.withLock { state in
+      state.watchers[number] = nil
+      isWatched.store(!state.watchers.isEmpty, ordering: .relaxed)
+    }
+  }
+
+  func tell(_ target: @autoclosure () -> Target) {
+    guard isWatched.load(ordering: .relaxed) else { return }
+    let watchers = state.withLock { Array($0.watchers.values) }
+    let target = target()
+    for watcher in watchers { watcher(target) }
+  }
+}
