@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLink
+import LongLinkDriver
 import LongLinkServer
 import Logging
 import Testing
@@ -105,10 +106,62 @@ import Testing
     #expect(broken == [.endsOnce, .endsOnce, .orderKept, .ownAnswers])
   }
 
+  // MARK: Clients and credentials
+
+  @Test func `a client that is connected and not listed is found`() async throws {
+    let clients = ClientLedger()
+    _ = try await watch { server in
+      clients.watch(server, named: "server", isAlive: { true })
+      server.onConnectionOpened { clients.opened($0, of: "server") }
+    } _: { simulation, oracle, client, server in
+      try await client.connect()
+      try await simulation.sleep(for: .seconds(1))
+      await clients.checkLists()
+      #expect(clients.broken.isEmpty)
+      // One that the server has never had.
+      let other = Peer(id: 99, address: nil, on: simulation.mainLoop)
+      clients.came(other, to: "server")
+      await clients.checkLists()
+      #expect(clients.broken.isEmpty)
+      clients.opened(other, of: "server")
+      await clients.checkLists()
+    }
+    #expect(clients.broken.map(\.promise) == [.onePeer])
+    #expect(clients.broken[0].detail == "client server 99 has a connection, and is not listed")
+  }
+
+  @Test(arguments: [(4, 1), (6, 0)])
+  func `a server that ends a connection before its credential is found`(
+    _ seconds: Int, _ count: Int
+  ) async throws {
+    let simulation = Simulation(seed: 4)
+    let oracle = Oracle(simulation)
+    try await simulation.run {
+      let server = try await SimulatedServer.start(on: simulation.eventLoop(named: "server"))
+      server.handshake = .welcome(credentialExpires: .seconds(2))
+      server.onRenewal(.renewed(credentialExpires: .seconds(4)))
+      let client = try await SimulatedClient.connect(to: server.address, on: simulation.mainLoop)
+      try await client.sayHello(.hello(features: [.renewal], credential: [1]))
+      try await simulation.sleep(for: .seconds(1))
+      try await client.renew([2])
+      // With the first credential it would have been right from the second second on.
+      try await simulation.sleep(for: .seconds(seconds - 1))
+      server.goAway(code: .unauthenticated)
+      try await client.waitForFrame(.goaway)
+      client.close()
+      try await server.waitForEndings(1)
+      await server.stop()
+      try await simulation.sleep(for: .seconds(1))
+    }
+    let findings = await oracle.finish()
+    #expect(findings.map(\.promise) == Array(repeating: .renewedInPlace, count: count))
+  }
+
   // MARK: A user's own test
 
   /// A client and a server in a simulation, with an oracle that watches them.
   private func watch(
+    setUp: @escaping @Sendable (LongLinkServer) -> Void = { _ in },
     _ body:
       @escaping @Sendable (Simulation, Oracle, LongLinkClient, LongLinkServer) async throws -> Void
   ) async throws -> [OracleFinding] {
@@ -123,6 +176,7 @@ import Testing
         oracle.requests.ran(UInt64(request.body[0]))
         return request.body
       }
+      setUp(server)
       oracle.watch(server, on: [loop], named: "server")
       try await server.start()
       var configuration = ClientConfiguration(servers: [.host("10.0.0.1", port: 7_000)])

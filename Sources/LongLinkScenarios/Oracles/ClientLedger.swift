@@ -10,9 +10,23 @@ final class ClientLedger: Sendable {
     let client: Int
   }
 
+  /// A client that is there.
+  private struct Presence: Hashable {
+    var connections = 0
+    /// How often its connections have changed.
+    var changes = 0
+  }
+
+  private struct Watched {
+    let name: String
+    weak var server: LongLinkServer?
+    let isAlive: @Sendable () -> Bool
+  }
+
   private struct State {
-    /// The open connections of each client that is there, by the names of its server and itself.
-    var connections: [String: Int] = [:]
+    /// The clients that are there, by the names of their servers and themselves.
+    var clients: [String: Presence] = [:]
+    var servers: [Watched] = []
     var arrived: Set<Arrival> = []
     /// Clients that have connections with a principal and without one, which are different peers.
     var several: Set<Int> = []
@@ -24,10 +38,10 @@ final class ClientLedger: Sendable {
   /// Listens to a server's hooks. A client is forgotten when the server's process ends.
   func watch(_ server: LongLinkServer, named name: String, isAlive: @escaping @Sendable () -> Bool)
   {
-    server.onConnect { [self] peer in
-      guard isAlive() else { return }
-      change("\(name) \(peer.id)", "came twice") { $0 == nil ? 0 : nil }
+    state.withLock {
+      $0.servers.append(Watched(name: name, server: server, isAlive: isAlive))
     }
+    server.onConnect { [self] peer in if isAlive() { came(peer, to: name) } }
     server.onConnectionEnded { [self] peer in
       guard isAlive() else { return }
       change("\(name) \(peer.id)", "lost a connection that it had not") {
@@ -38,8 +52,13 @@ final class ClientLedger: Sendable {
       guard isAlive() else { return }
       let client = "\(name) \(peer.id)"
       change(client, "is gone, and has a connection or was not there") { $0 == 0 ? 0 : nil }
-      state.withLock { $0.connections[client] = nil }
+      state.withLock { $0.clients[client] = nil }
     }
+  }
+
+  /// Records that a client is reported as connected.
+  func came(_ peer: Peer, to name: String) {
+    change("\(name) \(peer.id)", "came twice") { $0 == nil ? 0 : nil }
   }
 
   /// Records that a connection has opened; the server's hook for that is the caller's.
@@ -62,11 +81,39 @@ final class ClientLedger: Sendable {
     state.withLock { _ = $0.several.insert(client) }
   }
 
+  /// Checks that each server lists the clients that have a connection.
+  ///
+  /// Call it now and then from a task of the simulation. It waits for paused processes.
+  func checkLists() async {
+    for watched in state.withLock({ $0.servers }) where watched.isAlive() {
+      guard let server = watched.server else { continue }
+      let before = connected(to: watched.name)
+      let listed = Set(await server.peers().map { "\(watched.name) \($0.id)" })
+      guard watched.isAlive() else { continue }
+      let after = connected(to: watched.name)
+      // Those that have come, or lost a connection, meanwhile may be in the list or not.
+      for (client, presence) in before.sorted(by: { $0.key < $1.key })
+      where after[client] == presence && !listed.contains(client) {
+        state.withLock {
+          $0.broken.append((.onePeer, "client \(client) has a connection, and is not listed"))
+        }
+      }
+    }
+  }
+
+  private func connected(to name: String) -> [String: Presence] {
+    state.withLock { state in
+      state.clients.filter { $0.key.hasPrefix(name + " ") && $0.value.connections > 0 }
+    }
+  }
+
   /// Changes the number of a client's connections; nil is a broken promise.
   private func change(_ client: String, _ problem: String, _ next: (Int?) -> Int?) {
     state.withLock { state in
-      if let count = next(state.connections[client]) {
-        state.connections[client] = count
+      let presence = state.clients[client]
+      if let count = next(presence?.connections) {
+        state.clients[client] = Presence(
+          connections: count, changes: (presence?.changes ?? 0) + 1)
       } else {
         state.broken.append((.onePeer, "client \(client) \(problem)"))
       }

@@ -25,6 +25,8 @@ struct CreditWatch {
   }
 
   private var flows: [EndName: Flow] = [:]
+  /// What the same frames say about credentials.
+  private(set) var credentials = CredentialWatch()
   private(set) var broken: [(promise: OraclePromise, time: LinkInstant, detail: String)] = []
 
   mutating func observed(_ entry: Trace.Entry, _ bytes: [UInt8]) {
@@ -33,6 +35,7 @@ struct CreditWatch {
     case .written: wrote(bytes, name, at: entry.time)
     case .bytesArrived: arrived(Int(entry.value), from: name.other)
     case .closed, .resetSent: close(name)
+    case .clockMoved: credentials.clockJumped()
     default: break
     }
   }
@@ -40,6 +43,7 @@ struct CreditWatch {
   /// Forgets a link once both sides have closed: before that, bytes of one may reach the other.
   private mutating func close(_ name: EndName) {
     flows[name]?.isClosed = true
+    credentials.closed(name)
     guard flows[name.other]?.isClosed ?? true else { return }
     flows[name] = nil
     flows[name.other] = nil
@@ -58,6 +62,7 @@ struct CreditWatch {
       flows[name]?.isNative = [.hello, .welcome, .goaway].contains(frame.kind)
     }
     guard flows[name]?.isNative == true else { return }
+    credentials.sent(frame, name, at: time)
     switch frame.kind {
     case .hello, .welcome:
       let whole = WireFrame(frame.kind, serial: frame.serial, body: frame.body)
@@ -119,6 +124,7 @@ struct CreditWatch {
 struct FrameSplitter {
   struct Frame {
     let kind: WireFrame.Kind
+    let tag: UInt32
     let serial: UInt32
     let hasMetadata: Bool
     /// The length of the whole body.
@@ -165,7 +171,7 @@ struct FrameSplitter {
     let word = header.word(at: 0)
     rest = Int(header.word(at: 8))
     current = Frame(
-      kind: WireFrame.Kind(rawValue: UInt8(truncatingIfNeeded: word >> 24)),
+      kind: WireFrame.Kind(rawValue: UInt8(truncatingIfNeeded: word >> 24)), tag: word & 0xFF_FFFF,
       serial: header.word(at: 4), hasMetadata: word & (1 << 31) != 0, length: rest,
       end: bodyStart + rest)
     header.removeAll(keepingCapacity: true)
@@ -174,7 +180,7 @@ struct FrameSplitter {
   private mutating func keep(_ bytes: ArraySlice<UInt8>) {
     guard let frame = current else { return }
     switch frame.kind {
-    case .hello, .welcome, .credit: break
+    case .hello, .welcome, .credit, .renewal, .goaway: break
     case .request where frame.hasMetadata: break
     default: return
     }

@@ -79,6 +79,12 @@ extension Oracle {
       state.findings += state.credit.broken.map {
         OracleFinding($0.promise, at: $0.time, $0.detail)
       }
+      // Servers end the connections of principals with the same code.
+      if !state.endsPrincipals {
+        state.findings += state.credit.credentials.broken.map {
+          OracleFinding(.renewedInPlace, at: $0.time, $0.detail)
+        }
+      }
       for model in state.pacing { state.findings += model.broken }
     }
     for (promise, detail) in requests.broken { found(promise, detail) }

@@ -27,7 +27,7 @@ extension ScenarioStage {
       } else {
         ask(request, clients[request.client])
       }
-      if request.key % 4 == 0 { simulation.spawn { await self.oracle.sample() } }
+      if request.key % 4 == 0 { simulation.spawn { await self.sampleOnce() } }
     }
   }
 

@@ -138,9 +138,14 @@ extension ScenarioStage {
   private func sample() async throws {
     while true {
       try await simulation.sleep(for: .seconds(7))
-      await oracle.sample()
+      await sampleOnce()
       ScenarioLogins(stage: self).restartStoppedClients()
     }
+  }
+
+  func sampleOnce() async {
+    await oracle.sample()
+    await peers.checkLists()
   }
 
   /// Ends all faults, and restarts processes that do not run.
