@@ -68,7 +68,8 @@ extension ClientConfiguration {
   public struct Timeouts: Sendable {
     /// The timeout of requests without one, from their creation; above zero. Default 15 s.
     public var request: Duration = .seconds(15)
-    /// The most time for one connect, including its handshake; above zero. Default 10 s.
+    /// The most time for one connect, including its handshake and `prepare`; above zero. Default
+    /// 10 s.
     public var connect: Duration = .seconds(10)
     /// The most time from the first byte of a frame to its last; above zero. Default 30 s.
     public var frame: Duration = .seconds(30)

@@ -28,6 +28,31 @@ public struct ClientConfiguration: Sendable {
   public var security: ClientSecurity?
   /// Who the client is to a server, and how it proves that. Default: without a credential.
   public var identity = Identity()
+  /// Says what a server has to hear first on each new connection, such as a registration or a
+  /// subscription. Default nil: nothing.
+  ///
+  ///     configuration.prepare = { connection in
+  ///       _ = try await RoomClient(connection).join(room)
+  ///     }
+  ///
+  /// The client calls it once the handshake of a connection is complete: of the first one, and of
+  /// each with which it reconnects or moves. Until it has returned, the client's requests wait, or
+  /// go over the connection that is about to be replaced, and `connect()` waits. It runs in a task
+  /// on the client's loop, which it must not block. What it sends through its argument goes over
+  /// the new connection. The server's requests and pushes are handled meanwhile as always. Do not
+  /// wait there for requests of the client itself, which may wait for it.
+  ///
+  /// If it throws, or does not return within `timeouts.connect`, which is counted from the start of
+  /// the connect, the connect has failed: the connection is closed, the task cancelled, and the
+  /// client tries again as after any other failed connect. `connect()` throws `connectFailed`,
+  /// whose `detail` has the error. The task is also cancelled if the connection ends, and by
+  /// `close` and `suspend`.
+  ///
+  /// Requests through its argument fail with `overloaded` instead of waiting for room, and are not
+  /// retried: the next connect repeats all of it. Those that go on when it has returned, such as a
+  /// stream, stay on the connection until they end. The renewal of a credential on a connection
+  /// does not call it, and neither do short links, each of which carries a single request.
+  public var prepare: (@Sendable (Peer) async throws -> Void)?
   /// The most that waits, is stored and is accepted. Each has a default.
   public var limits = Limits()
   /// The most time for requests, connects and frames. Each has a default.

@@ -94,7 +94,8 @@ extension ClientCore {
     switch effect {
     case .resolve(let target, let round): connector.begin(round, with: servers[target])
     case .connect(let id, let address): connector.connect(id, to: address)
-    case .abandon(let id, let reason): connection(id)?.link.close(reason)
+    case .prepare(let id): connection(id)?.prepare()
+    case .abandon(let id, let reason): connection(id)?.abandon(reason)
     case .use(let id): use(id)
     case .retire(let id): connection(id)?.retire()
     case .expire(let id): connection(id)?.expire()

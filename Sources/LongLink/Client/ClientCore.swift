@@ -197,7 +197,10 @@ extension ClientCore {
 
   /// Closes a link that takes no new requests once the last request of either side has ended.
   func finishIfDone(_ link: Link) {
-    if !requests.isCurrent(link) { link.shutDownIfUnused(by: requests) }
+    guard !requests.isCurrent(link),
+      !connections.contains(where: { $0.link === link && $0.isPreparing })
+    else { return }
+    link.shutDownIfUnused(by: requests)
   }
 }
 
@@ -206,7 +209,7 @@ extension ClientConfiguration {
     LinkMachine.Settings(
       reconnect: reconnect, servers: serverPolicy,
       connectTimeout: timeouts.connect.clampedNanoseconds,
-      lingering: timeouts.lingering.clampedNanoseconds)
+      lingering: timeouts.lingering.clampedNanoseconds, prepares: prepare != nil)
   }
 
   fileprivate var waySettings: WayMachine.Settings {

@@ -8,7 +8,8 @@ public import LongLinkTransport
 public enum ConnectionState: Hashable, Sendable {
   /// No connection has been needed yet.
   case idle
-  /// The client is looking up a server, connecting to it, or performing the handshake.
+  /// The client is looking up a server, connecting to it, performing the handshake, or preparing
+  /// the connection (``ClientConfiguration/prepare``).
   case connecting(Endpoint)
   /// Requests can be sent.
   case connected(SocketAddress?)

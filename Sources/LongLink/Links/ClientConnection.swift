@@ -13,7 +13,10 @@ final class ClientConnection {
     case opening
     /// It stands its trial, since then.
     case tried(since: LinkInstant)
-    /// The server has said goaway in its trial, so that it never takes requests.
+    /// The application prepares it. The handshake was complete at that time.
+    case preparing(since: LinkInstant)
+    /// The server has said goaway in its trial or while it was being prepared, so that it never
+    /// takes requests of the client.
     case left
     /// It has begun to take new requests, at that time.
     case used(since: LinkInstant)
@@ -23,8 +26,10 @@ final class ClientConnection {
   let peer: Peer
   private let responder: Responder
   let core: ClientCore
-  private let requests: Requests
-  private(set) var stage = Stage.opening
+  let requests: Requests
+  var stage = Stage.opening
+  /// Nil unless the application prepares it, or has failed to.
+  var preparation: Preparation?
   /// Whether the connection has shown that the server is healthy.
   private var hasWorked = false
   /// The client's `path` when it was made.
@@ -47,7 +52,7 @@ final class ClientConnection {
       on: core.loop)
   }
 
-  /// Whether the handshake was completed, and the connection takes requests or stands its trial.
+  /// Whether the handshake was completed.
   private var isOpened: Bool { if case .opening = stage { false } else { true } }
 
   /// Whether bytes have arrived since it was established. Where the protocol has no ping, none need
@@ -67,7 +72,7 @@ final class ClientConnection {
   private func finishIfLeft() {
     switch stage {
     case .left, .used: core.finishIfDone(link)
-    case .opening, .tried: break
+    case .opening, .tried, .preparing: break
     }
   }
 }
@@ -78,6 +83,7 @@ extension ClientConnection {
   /// Sends new requests over it.
   func use() {
     if case .tried = stage { core.counters.trialsPassed += 1 }
+    if isPreparing { endPreparation() }
     stage = .used(since: core.loop.now)
     core.counters.connects += 1
     link.log(.info, "Connected")
@@ -114,7 +120,7 @@ extension ClientConnection {
   }
 
   /// What the handshake has agreed on, which was at `start`.
-  private func terms(since start: LinkInstant) -> ClientMachine.Terms {
+  func terms(since start: LinkInstant) -> ClientMachine.Terms {
     let heartbeat = core.configuration.dialect.heartbeat(core.configuration.heartbeat)
     let least = min(heartbeat.interval.clampedNanoseconds, LinkMachine.leastProof)
     return (
@@ -232,6 +238,7 @@ extension ClientConnection: LinkOwner {
   func link(_ link: Link, endedWith reason: CloseReason) {
     link.count(in: core.totals)
     core.connections.removeAll { $0 === self }
+    preparation?.task.cancel()
     peer.detach()
     if isOpened {
       core.pathHeartbeat?.lost(after: link.connection.liveness.silenceProbed, reason, on: path)
@@ -242,7 +249,7 @@ extension ClientConnection: LinkOwner {
     case .left:
       core.notifyObserver(.failed(link.id, reason))
       core.tell(.long(.ended(link.id, reason, record(since: core.loop.now))))
-    case .opening, .tried: failed(reason)
+    case .opening, .tried, .preparing: failed(reason)
     }
   }
 
@@ -276,18 +283,19 @@ extension ClientConnection: LinkOwner {
 
   private func failed(_ reason: CloseReason) {
     core.notifyObserver(.failed(link.id, reason))
-    if reason == .left || reason == .closedHere {
+    let unprepared = preparation?.failure
+    if unprepared == nil, reason == .left || reason == .closedHere {
       core.counters.abandonedAttempts += 1
     } else {
-      if isOpened {
+      if case .tried = stage {
         core.counters.trialsFailed += 1
         link.log(.info, "The link ended in its trial", reason.logMetadata)
       } else {
         core.counters.failedAttempts += 1
       }
-      core.connector.failed(failure(of: reason))
+      core.connector.failed(unprepared ?? failure(of: reason))
     }
-    core.tell(.long(.failed(link.id, reason)))
+    core.tell(.long(.failed(link.id, unprepared == nil ? reason : nil)))
   }
 
   private func failure(of reason: CloseReason) -> ConnectFailure {
@@ -297,8 +305,10 @@ extension ClientConnection: LinkOwner {
       detail = core.connector.text(ofRefusal: code) + link.ending.farewell
     }
     let hint = seemsForeign(reason) ? "; this may not be a LongLink server" : ""
+    let place = isPreparing ? "the connection ended while `prepare` ran: " : ""
     return ConnectFailure(
-      reason, detail: "\(detail ?? link.ending.detail(of: reason))\(hint)", address: link.peer,
+      reason, detail: "\(place)\(detail ?? link.ending.detail(of: reason))\(hint)",
+      address: link.peer,
       securityFailure: link.securityFailure)
   }
 
@@ -344,13 +354,13 @@ extension ClientConnection {
       core.failIfRefused()
       // A link that was replaced earlier waits only for its last responses.
       core.finishIfDone(link)
-    case .tried:
+    case .tried, .preparing:
       // This does not refuse the credential, which the server has accepted. The link ends what the
       // server has asked.
+      if isPreparing { leftUnprepared(goaway) } else { core.counters.trialsFailed += 1 }
       stage = .left
-      core.counters.trialsFailed += 1
       core.lastFailure = ConnectFailure(of: link, .goneAway(code))
-      core.tell(.long(.leftInTrial(link.id, hints)), naming: named)
+      core.tell(.long(.leftEarly(link.id, hints)), naming: named)
     case .left: break
     case .opening:
       // It came instead of a welcome: the attempt has failed for that reason.

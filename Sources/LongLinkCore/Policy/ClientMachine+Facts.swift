@@ -34,15 +34,17 @@ extension ClientMachine {
     case reached(ID)
     /// A goaway came in place of a welcome; `isRefusal` says that it is about who the client is.
     case turnedAway(ID, isRefusal: Bool, Hints)
-    /// An attempt has ended, or a link in its trial.
+    /// An attempt has ended, or a link in its trial, or one that was being prepared.
     case failed(ID, CloseReason?)
     /// A handshake is complete. The link takes requests, unless another one was first, or it has to
-    /// stand a trial.
+    /// stand a trial or to be prepared.
     case established(ID, Terms)
-    /// A link whose trial is over is used.
+    /// A link whose trial is over is used, or prepared.
     case accepted(ID, Terms)
-    /// A goaway came in a link's trial.
-    case leftInTrial(ID, Hints)
+    /// A link is prepared.
+    case prepared(ID, Terms)
+    /// A goaway came in a link's trial, or while it was being prepared.
+    case leftEarly(ID, Hints)
     /// A goaway came.
     case peerLeft(ID, ResponseCode, Hints)
     /// Bytes of the server have arrived since the link was established.

@@ -137,8 +137,9 @@ extension ClientMachine {
       // An attempt that lost the race, or was dropped, reveals nothing about its server.
       if reason != .left, reason != .closedHere { link.failed(id, at: now, bits: bits) }
     case .established(let id, let terms): established(id, terms, at: now, bits: bits)
-    case .accepted(let id, let terms): accept(id, terms, at: now, bits: bits)
-    case .leftInTrial(let id, let hints):
+    case .accepted(let id, let terms): prepareOrUse(id, terms, at: now, bits: bits)
+    case .prepared(let id, let terms): use(id, terms, at: now, bits: bits)
+    case .leftEarly(let id, let hints):
       turnedAway(id, isRefusal: false, hints, at: now)
       ways.trialFailed(id)
       link.heldLeft(id, at: now, bits: bits)
@@ -185,11 +186,18 @@ extension ClientMachine {
     {
       link.hold(id)
     } else {
-      accept(id, terms, at: now, bits: bits)
+      prepareOrUse(id, terms, at: now, bits: bits)
     }
   }
 
-  private mutating func accept(
+  private mutating func prepareOrUse(
+    _ id: ID, _ terms: Terms, at now: LinkInstant, bits: () -> UInt64
+  ) {
+    guard link.settings.prepares else { return use(id, terms, at: now, bits: bits) }
+    link.prepare(id, at: now)
+  }
+
+  private mutating func use(
     _ id: ID, _ terms: Terms, at now: LinkInstant, bits: () -> UInt64
   ) {
     link.established(

@@ -51,7 +51,7 @@ extension LinkMachine {
   mutating func abandonRound() {
     effects.removeAll { effect in
       switch effect {
-      case .resolve, .connect: true
+      case .resolve, .connect, .prepare: true
       case .abandon, .use, .retire, .expire, .probe, .proven, .renew, .roundFailed, .wait: false
       }
     }
@@ -134,11 +134,27 @@ extension LinkMachine {
     }
   }
 
-  /// Keeps an attempt whose handshake is complete, and no other: its owner does not use it yet.
+  /// Keeps an attempt whose handshake is complete, and no other: its owner does not use it yet, and
+  /// sets no limit to its time.
   package mutating func hold(_ attempt: AttemptID) {
+    hold(attempt, until: .distantFuture)
+  }
+
+  /// Lets the owner prepare an attempt whose handshake is complete, in the rest of its time. One
+  /// that was held without a limit gets the whole time again.
+  package mutating func prepare(_ attempt: AttemptID, at now: LinkInstant) {
+    guard let held = attempts.first(where: { $0.id == attempt }) else {
+      effects.append(.abandon(attempt, .left))
+      return
+    }
+    hold(attempt, until: min(held.limit, now + settings.connectTimeout))
+    effects.append(.prepare(attempt))
+  }
+
+  private mutating func hold(_ attempt: AttemptID, until limit: LinkInstant) {
     guard let held = attempts.first(where: { $0.id == attempt }) else { return }
     for other in attempts where other.id != attempt { effects.append(.abandon(other.id, .left)) }
-    attempts = [Attempt(id: attempt, address: held.address, limit: .distantFuture)]
+    attempts = [Attempt(id: attempt, address: held.address, limit: limit)]
     nextStart = .distantFuture
     // The server has answered: its other addresses are for another round.
     nextAddress = addressCount

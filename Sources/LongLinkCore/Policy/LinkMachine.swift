@@ -23,6 +23,8 @@ package struct LinkMachine: Equatable {
   package enum Effect: Equatable, Sendable {
     case resolve(Target, round: UInt32)
     case connect(AttemptID, address: Int)
+    /// Prepare an attempt whose handshake is complete, before it is used.
+    case prepare(AttemptID)
     /// Close an attempt that timed out, lost the race or is not needed any more.
     case abandon(AttemptID, CloseReason)
     /// Send new requests on this link.
@@ -56,14 +58,18 @@ package struct LinkMachine: Equatable {
     package var connectTimeout: Int64
     /// How long a retired link can wait for its last responses, in nanoseconds.
     package var lingering: Int64
+    /// Whether each attempt is prepared before it is used.
+    package var prepares: Bool
 
     package init(
-      reconnect: ReconnectPolicy, servers: ServerPolicy, connectTimeout: Int64, lingering: Int64
+      reconnect: ReconnectPolicy, servers: ServerPolicy, connectTimeout: Int64, lingering: Int64,
+      prepares: Bool = false
     ) {
       self.reconnect = reconnect
       self.servers = servers
       self.connectTimeout = connectTimeout
       self.lingering = lingering
+      self.prepares = prepares
     }
   }
 

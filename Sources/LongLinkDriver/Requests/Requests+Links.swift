@@ -3,8 +3,13 @@
 package import LongLinkCore
 
 extension Requests {
+  /// A link carries requests of its own before it is opened for all.
+  package func prepare(_ link: Link) { links.append(link) }
+
   /// A link is open: new requests go to it from now on.
   package func opened(_ link: Link) {
+    // Without this, one that was prepared would be there twice.
+    links.removeAll { $0 === link }
     links.append(link)
     current = link
     owed = OwedAnswers()

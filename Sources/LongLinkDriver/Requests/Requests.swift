@@ -134,7 +134,7 @@ extension Requests {
 
   /// When a request ends without a response; a stream has no deadline unless it was given one.
   @inline(__always)
-  private func deadline(
+  func deadline(
     of completion: borrowing Completion, _ options: borrowing RequestOptions, at now: LinkInstant,
     _ defaults: RequestDefaults
   ) -> LinkInstant {
@@ -161,7 +161,7 @@ extension Requests {
   }
 
   /// Adds a request to the table that no link carries yet.
-  private func register(
+  func register(
     _ id: RequestID, _ request: PendingRequest, _ options: borrowing RequestOptions,
     at now: LinkInstant
   ) {
@@ -172,7 +172,7 @@ extension Requests {
   }
 
   /// Fails a request for which no serial is free.
-  private func turnAway(_ type: MessageType, _ completion: Completion) -> RequestID {
+  func turnAway(_ type: MessageType, _ completion: Completion) -> RequestID {
     counters.turnedAway += 1
     let error = LongLinkError(
       .overloaded, doing: .request(type),
@@ -224,7 +224,7 @@ extension Requests {
     }
   }
 
-  private func fail(_ id: RequestID, _ reason: Unsendable) {
+  func fail(_ id: RequestID, _ reason: Unsendable) {
     guard let entry = table.end(id) else { return }
     let error = error(reason.code, id, entry.payload, entry.past, reason.detail)
     finish(entry.payload, .failure(error))

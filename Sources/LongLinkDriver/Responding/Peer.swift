@@ -50,7 +50,7 @@ package protocol PeerClient: AnyObject, Sendable {
 /// the peer. Two peers are equal if they are one client.
 ///
 /// On a client, requests and pushes go over the current connection until the peer's own connection
-/// has ended.
+/// has ended. While a function prepares that connection, they go over it, and do not wait for room.
 ///
 /// It may be used from any thread.
 public final class Peer: RequestSender {

@@ -6,11 +6,11 @@ import Testing
 
 /// What the machines of the long link and of short links learn of each other, and of refusals.
 @Suite struct ClientMachineTests {
-  private typealias Fact = ClientMachine.Fact
-  private typealias Effect = ClientMachine.Effect
+  typealias Fact = ClientMachine.Fact
+  typealias Effect = ClientMachine.Effect
 
-  private static let idBit = WayMachine.idBit
-  private static let terms: ClientMachine.Terms = (
+  static let idBit = WayMachine.idBit
+  static let terms: ClientMachine.Terms = (
     proof: 30_000_000_000, validity: nil, renewsInPlace: false
   )
   private static let plain: ClientMachine.Hints = (stayAway: nil, alternatives: 0)
@@ -22,7 +22,7 @@ import Testing
 
   /// Tells the facts in turn, one a millisecond, and compares the effects and the state that follow
   /// from each. `waiting` requests wait, one less after each short link that opens.
-  private func play(
+  func play(
     _ steps: [(Fact, [Effect], ClientMachine.State)], on machine: inout ClientMachine,
     waiting: Int = 2, from start: Int64 = 0, sourceLocation: SourceLocation = #_sourceLocation
   ) {
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  private static let first: [(Fact, [Effect], ClientMachine.State)] = [
+  static let first: [(Fact, [Effect], ClientMachine.State)] = [
     (
       .wanted(again: false), [.long(.resolve(.listed(0), round: 1))], .connecting(.listed(0))
     ),
@@ -47,22 +47,28 @@ import Testing
   ]
 
   /// A machine whose first attempt is under way.
-  private func connecting(short ways: Int = 1) -> ClientMachine {
-    var machine = ClientMachine.make(ways: ways)
+  private func connecting(short ways: Int = 1, prepares: Bool = false) -> ClientMachine {
+    var machine = ClientMachine.make(ways: ways, prepares: prepares)
     play(Self.first, on: &machine)
     return machine
   }
 
   /// A machine whose first link, with the number 1, takes requests.
-  private func connected(short ways: Int = 1) -> ClientMachine {
-    var machine = connecting(short: ways)
-    play([(.long(.established(1, Self.terms)), [.long(.use(1))], .connected(1))], on: &machine)
+  private func connected(short ways: Int = 1, prepares: Bool = false) -> ClientMachine {
+    var machine = connecting(short: ways, prepares: prepares)
+    if prepares {
+      play(
+        [(.long(.established(1, Self.terms)), [.long(.prepare(1))], .connecting(.listed(0)))],
+        on: &machine)
+    }
+    let last = prepares ? Fact.long(.prepared(1, Self.terms)) : .long(.established(1, Self.terms))
+    play([(last, [.long(.use(1))], .connected(1))], on: &machine)
     return machine
   }
 
   /// A machine whose first link was cut; the next one, with the number 2, stands its trial.
-  private func tried() -> ClientMachine {
-    var machine = connected()
+  func tried(prepares: Bool = false) -> ClientMachine {
+    var machine = connected(prepares: prepares)
     play(
       [
         (
@@ -158,7 +164,7 @@ import Testing
       (.long(.failed(2, .closedByPeer)), [.long(.roundFailed(.listed(0)))]),
       (.long(.failed(2, .left)), []),
       (
-        .long(.leftInTrial(2, Self.plain)),
+        .long(.leftEarly(2, Self.plain)),
         [.long(.retire(2)), .long(.roundFailed(.listed(0)))]
       ),
       (.short(.unfit), [.short(.passed(2))]),
@@ -293,7 +299,9 @@ import Testing
   // MARK: Any order
 
   /// A random fact, about links that there are and others.
-  private func fact(_ dice: inout Seeded, _ machine: ClientMachine, short: [UInt32]) -> Fact {
+  private func fact(
+    _ dice: inout Seeded, _ machine: ClientMachine, short: [UInt32], preparing: Set<UInt32>
+  ) -> Fact {
     let id = UInt32(1 + dice.below(Int(machine.link.lastAttempt) + 1))
     let link = short.isEmpty ? Self.idBit : short[dice.below(short.count)]
     let known = UInt64(dice.below(4))
@@ -307,7 +315,8 @@ import Testing
       .long(.turnedAway(id, isRefusal: false, Self.plain)), .long(.failed(id, .closedByPeer)),
       .long(.failed(id, .left)), .long(.established(id, Self.terms)),
       .long(.established(id, Self.terms)), .long(.established(id, Self.terms)),
-      .long(.leftInTrial(id, Self.plain)), .long(.peerLeft(id, .draining, Self.plain)),
+      .long(.prepared(preparing.contains(id) ? id : 0, Self.terms)),
+      .long(.leftEarly(id, Self.plain)), .long(.peerLeft(id, .draining, Self.plain)),
       .long(.heard(id)), .long(.ponged(id)), .long(.worked(id)), .long(.answered),
       .long(.ended(id, .heartbeatLost, Self.record(answered: dice.below(3) == 0))),
       .short(.credential([UInt8(dice.below(2))])), .short(.noCredential(link)),
@@ -324,12 +333,14 @@ import Testing
     _ seed: UInt64
   ) {
     var dice = Seeded(seed)
-    var machine = ClientMachine.make(ways: dice.below(3))
+    var machine = ClientMachine.make(ways: dice.below(3), prepares: seed % 2 == 0)
     var (now, short, passed) = (Int64(0), [UInt32](), UInt32?.none)
+    var preparing: Set<UInt32> = []
     for _ in 0..<400 {
       now += Int64(dice.below(2_000))
       let fact =
-        passed.map { .long(.accepted($0, Self.terms)) } ?? fact(&dice, machine, short: short)
+        passed.map { .long(.accepted($0, Self.terms)) }
+        ?? fact(&dice, machine, short: short, preparing: preparing)
       passed = nil
       let bits = UInt64(dice.below(1_000))
       machine.handle(fact, at: .ms(now), bits: { bits })
@@ -338,6 +349,8 @@ import Testing
         case .short(.open(let id, _)): short.append(id)
         case .short(.abandon(let id)): short.removeAll { $0 == id }
         case .short(.passed(let id)): passed = id
+        case .long(.prepare(let id)): preparing.insert(id)
+        case .long(.use(let id)): #expect(preparing.contains(id) == (seed % 2 == 0))
         case .short, .long: break
         }
       }
@@ -357,12 +370,12 @@ import Testing
 }
 
 extension ClientMachine {
-  static func make(long: Bool = true, ways: Int) -> ClientMachine {
+  static func make(long: Bool = true, ways: Int, prepares: Bool = false) -> ClientMachine {
     ClientMachine(
       servers: [ServerList.Entry(priority: 0, weight: 1)],
       LinkMachine.Settings(
         reconnect: ReconnectPolicy(), servers: ServerPolicy(), connectTimeout: 10_000_000_000,
-        lingering: 10_000_000_000),
+        lingering: 10_000_000_000, prepares: prepares),
       ways: WayMachine.Settings(
         hasLongLink: long, ways: ways, connectBound: 10_000_000_000,
         reconnect: ReconnectPolicy()))

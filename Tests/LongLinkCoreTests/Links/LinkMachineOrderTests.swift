@@ -165,7 +165,7 @@ private struct RandomRun {
       case .resolve(let target, _):
         #expect(!isClosed && !isSuspended)
         if case .listed(let index) = target { #expect((0..<4).contains(index)) }
-      case .use(let id), .proven(let id), .probe(let id), .renew(let id):
+      case .use(let id), .proven(let id), .probe(let id), .renew(let id), .prepare(let id):
         #expect(connected.contains(id) && !retired.contains(id))
       case .retire(let id): #expect(retired.insert(id).inserted)
       case .expire(let id): #expect(retired.contains(id))

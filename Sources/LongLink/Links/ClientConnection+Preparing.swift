@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLinkCore
+import LongLinkDriver
+@_spi(Loop) import LongLinkTransport
+
+/// What the application says first on a connection, before the client uses it.
+///
+/// The function runs in a task on the client's loop. Until it has returned, the peer that it gets
+/// sends over this connection; afterwards, over the client's.
+extension ClientConnection {
+  /// A call of `prepare`.
+  struct Preparation {
+    let task: Task<Void, Never>
+    /// The pushes of the call, none of which wait.
+    let pushes: PushQueue
+    /// Why the connection cannot be used.
+    var failure: ConnectFailure?
+  }
+
+  var isPreparing: Bool { if case .preparing = stage { true } else { false } }
+
+  /// Calls the application's function.
+  func prepare() {
+    guard link.isOpen, let prepare = core.configuration.prepare else { return }
+    if case .tried(let start) = stage {
+      core.counters.trialsPassed += 1
+      stage = .preparing(since: start)
+    } else {
+      stage = .preparing(since: core.loop.now)
+    }
+    requests.prepare(link)
+    peer.attach(to: self)
+    let bound = LoopBound(self, on: core.loop)
+    let task = Task(executorPreference: core.loop) { [peer] in
+      let result: Result<Void, any Error>
+      do {
+        result = .success(try await prepare(peer))
+      } catch {
+        result = .failure(error)
+      }
+      bound.loop.execute { bound.value.returned(result) }
+    }
+    preparation = Preparation(
+      task: task,
+      pushes: PushQueue(
+        maxWaiting: 0, maxWaitingBytes: 0, timeout: core.defaults.timeout, on: core.loop))
+  }
+
+  private func returned(_ result: Result<Void, any Error>) {
+    // It is not needed any more if the connection has ended meanwhile, or is about to.
+    guard case .preparing(let start) = stage, link.isOpen else { return }
+    switch result {
+    case .success: core.tell(.long(.prepared(link.id, terms(since: start))))
+    case .failure(let error):
+      let text = error is LongLinkError ? "\(error)" : "\(PeerText("\(error)"))"
+      fail("`prepare` failed: \(text)")
+    }
+  }
+
+  /// Sends what the peer sends from now on over the client's connection, which is this one.
+  func endPreparation() {
+    preparation = nil
+    peer.attach(to: core)
+  }
+
+  /// Handles a goaway: the link ends what the server has accepted, and carries nothing else.
+  func leftUnprepared(_ goaway: GoAway) {
+    core.counters.failedAttempts += 1
+    preparation?.task.cancel()
+    requests.leaving(
+      link, accepted: goaway.requestsAccepted, code: ResponseCode(wire: goaway.code),
+      reason: goaway.reason, acceptsNext: false)
+  }
+
+  private func fail(_ detail: String) {
+    preparation?.failure = ConnectFailure("prepareFailed", detail: detail, address: link.peer)
+    link.close(.left)
+  }
+
+  /// Closes a connection that is not used: it is not needed, or has taken too long.
+  func abandon(_ reason: CloseReason) {
+    guard isPreparing, reason == .handshakeTimeout else { return link.close(reason) }
+    fail("`prepare` did not return within `timeouts.connect`")
+  }
+}
+
+extension ClientConnection: PeerOwner {
+  var requestsIfAny: Requests? { requests }
+  var pushesIfAny: PushQueue? { preparation?.pushes }
+
+  func submit(
+    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+    _ completion: consuming Completion
+  ) -> RequestID {
+    requests.submit(type, body, options, completion, defaults: core.defaults, over: link)
+  }
+
+  func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {
+    guard let preparation else { throw peer.endedError(doing: .push(type)) }
+    return (preparation.pushes, link)
+  }
+
+  func cancel(_ id: RequestID) { requests.cancel(id) }
+
+  func state(of id: RequestID) -> RequestState? { requests.state(of: id) }
+
+  func perform(_ command: PeerCommand, on id: UInt64) { core.perform(command, on: id) }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LongLinkCore
+internal import LongLinkTransport
+
+extension Requests {
+  /// Sends a request over a link that is being prepared, or fails it: it does not wait, and no
+  /// other link ever carries it.
+  package func submit(
+    _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
+    _ completion: consuming Completion, defaults: RequestDefaults, over link: Link
+  ) -> RequestID {
+    handlersDeferred &+= 1
+    defer { handlersDeferred &-= 1 }
+    let now = loop.now
+    var options = copy options
+    options.retry = .never
+    // Requests of the client may wait in their order for the current link.
+    options.order = nil
+    let deadline = deadline(of: completion, options, at: now, defaults)
+    counters.submitted += 1
+    guard let id = table.nextID() else { return turnAway(type, completion) }
+    let request = PendingRequest(
+      type, body, options, until: deadline, offline: .failUnlessConnecting, on: loop, completion)
+    register(id, request, options, at: now)
+    do throws(Unsendable) {
+      try check(request, isTakenBy: link)
+      let sent = try send(id, request, on: link, at: now)
+      table.placed(id, on: link.id, sent.position, isTimeTold: sent.isTimeTold)
+      request.channel?.opened(on: link, serial: id.serial)
+    } catch {
+      fail(id, error)
+    }
+    return id
+  }
+
+  /// Throws if a link does not take a request now.
+  private func check(
+    _ request: PendingRequest, isTakenBy link: Link
+  ) throws(Unsendable) {
+    guard link.isOpen else { throw Unsendable(.notConnected, "the connection is ending") }
+    guard link.hasRoom, link.takesLarge || !request.isLarge,
+      table.carriedCount(by: link.id) < link.connection.agreement.maxInFlight
+    else {
+      throw Unsendable(.overloaded, "no request waits for room while its connection is prepared")
+    }
+  }
+}

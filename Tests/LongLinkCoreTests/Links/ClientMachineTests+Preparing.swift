@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import LongLinkCore
+
+/// Links that the application prepares before they are used.
+extension ClientMachineTests {
+  @Test func `a link is used once it is prepared, in the time of its connect`() {
+    var machine = ClientMachine.make(ways: 0, prepares: true)
+    play(
+      Self.first + [
+        (
+          .long(.established(1, Self.terms)), [.long(.prepare(1))], .connecting(.listed(0))
+        ),
+        (.long(.prepared(1, Self.terms)), [.long(.use(1))], .connected(1)),
+      ], on: &machine)
+    var late = ClientMachine.make(ways: 0, prepares: true)
+    play(
+      Self.first + [
+        (.long(.established(1, Self.terms)), [.long(.prepare(1))], .connecting(.listed(0)))
+      ], on: &late)
+    // From the start of the attempt, not from the end of its handshake.
+    #expect(late.deadline == .ms(10_001))
+    late.handle(.elapsed, at: .ms(10_001), bits: { 0 })
+    #expect(
+      late.take() == [.long(.abandon(1, .handshakeTimeout)), .long(.roundFailed(.listed(0)))])
+    // It has returned too late.
+    late.handle(.long(.prepared(1, Self.terms)), at: .ms(10_002), bits: { 0 })
+    #expect(late.take() == [.long(.abandon(1, .left))] && !late.link.isCurrent(1))
+  }
+
+  @Test func `a link that has stood its trial has the whole time`() {
+    var machine = tried(prepares: true)
+    play(
+      [
+        (.elapsed, [.short(.ping(2))], .short(way: 0)),
+        (.long(.ponged(2)), [.short(.passed(2))], .short(way: 0)),
+        (.long(.accepted(2, Self.terms)), [.long(.prepare(2))], .short(way: 0)),
+      ], on: &machine, waiting: 0, from: 20_000)
+    #expect(machine.link.deadline == .ms(30_002))
+  }
+}
