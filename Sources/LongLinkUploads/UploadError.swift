@@ -132,3 +132,7 @@ extension UploadError {
     }
   }
 }
+
+extension UploadError: CancellableError {
+  package var wasCancelled: Bool { code == .cancelled }
+}

@@ -75,6 +75,13 @@ import Testing
       errors.allSatisfy { !$0.text.contains("went wrong") && !$0.text.contains("link") })
   }
 
+  @Test func `a cancelled call is a cancellation, and no other failure is`() {
+    for code in LongLinkError.Code.allCases {
+      let error: any Error = CallError(LongLinkError(code, doing: "test"))
+      #expect(error.isCancellation == (code == .cancelled))
+    }
+  }
+
   @Test(arguments: [400, 401, 403, 404, 408, 409, 413, 429, 499, 500, 503] as [UInt32])
   func `each code of the protocol has a text`(_ code: UInt32) {
     let error = CallError(

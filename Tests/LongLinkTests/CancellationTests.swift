@@ -1,12 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLink
+import LongLinkDriver
 import LongLinkServer
 import LongLinkTesting
 import Testing
 
 /// Requests that their callers do not want any more.
 @Suite struct CancellationTests {
+  @Test func `a task group can tell its first failure from what it has cancelled`() async throws {
+    let errors = Tally<any Error>()
+    try await Stage.pair { stage, _, client in
+      let loop = stage.clientLoop
+      await withTaskGroup(of: Void.self) { group in
+        let works: [@Sendable () async throws -> Void] = [
+          { _ = try await client.request(.hang, [], options: .patient) },
+          { for try await _ in client.stream(15, []) { try await loop.sleep(for: .seconds(1)) } },
+          { try await loop.sleep(for: .seconds(1_000)) },
+          { throw CancellationError() },
+          {
+            try await loop.sleep(for: .seconds(2))
+            _ = try await client.request(.fail, [])
+          },
+        ]
+        for work in works {
+          group.addTask {
+            do {
+              try await work()
+            } catch {
+              errors.add(error)
+            }
+          }
+        }
+        await errors.reached(2)
+        group.cancelAll()
+      }
+      let failures = errors.elements.filter { !$0.isCancellation }
+      #expect(errors.count == 5)
+      #expect(failures.count == 1 && (failures[0] as? LongLinkError)?.code == .rejected)
+      // The peer's own code for it is an answer.
+      let answer = LongLinkError(
+        .rejected, delivery: .answered, doing: "test", response: .cancelled)
+      #expect(!(answer as any Error).isCancellation)
+    }
+  }
+
   @Test(arguments: TestEnvironment.allCases)
   func `a task that was cancelled before sends no request`(_ environment: TestEnvironment)
     async throws

@@ -55,6 +55,10 @@ public struct CallError: Error, Sendable {
   }
 }
 
+extension CallError: CancellableError {
+  package var wasCancelled: Bool { link.wasCancelled }
+}
+
 extension CallError: CustomStringConvertible {
   /// The code, the text, and the underlying error.
   public var description: String { "\(code): \(text) [\(link)]" }

@@ -19,6 +19,12 @@ public enum HTTPDownloadError: Error, Sendable, CustomStringConvertible {
   }
 }
 
+extension HTTPDownloadError: CancellableError {
+  package var wasCancelled: Bool {
+    if case .exchange(let error) = self { error.wasCancelled } else { false }
+  }
+}
+
 /// A file that was received.
 public struct HTTPDownload: Hashable, Sendable {
   /// The bytes of the whole file.
