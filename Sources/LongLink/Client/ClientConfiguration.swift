@@ -8,6 +8,9 @@ public import LongLinkTransport
 /// The configuration of a client. Every field but the servers has a default.
 public struct ClientConfiguration: Sendable {
   /// The servers; at least one. The client uses one at a time, and another when it fails.
+  ///
+  /// `.inOrder([…])` prefers the first, and `.balanced([…])` spreads clients over all of them. See
+  /// ``ServerEntry`` for lists between these.
   public var servers: [ServerEntry]
   /// Lists of servers by the names that `switchEnvironment(to:)` accepts. Default: none.
   public var environments: [String: [ServerEntry]] = [:]
@@ -88,15 +91,15 @@ public struct ClientConfiguration: Sendable {
   /// The observers of exchanges and links; nil if there are none.
   package var observers: Observers?
 
-  /// Makes a configuration for one or more servers, in order of preference.
+  /// Makes a configuration for one or more servers, in order of preference, as with `.inOrder`.
   ///
   /// They are not balanced: each client uses the first one that works. To spread clients over
-  /// several servers, give ``ServerEntry`` values of the same priority.
+  /// several servers, write `servers: .balanced([…])`.
   public init(servers: [Endpoint]) {
-    self.servers = ServerEntry.ordered(servers)
+    self.servers = .inOrder(servers)
   }
 
-  /// Makes a configuration for servers with priorities and weights.
+  /// Makes a configuration for servers `.inOrder`, `.balanced`, or with priorities and weights.
   public init(servers: [ServerEntry]) {
     self.servers = servers
   }

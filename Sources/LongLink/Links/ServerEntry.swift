@@ -4,6 +4,12 @@ public import LongLinkDriver
 internal import LongLinkCore
 
 /// A server in a client's list, with its priority and weight.
+///
+/// A client uses one server at a time: at each connect it takes one of the lowest priority number
+/// that is available, at random by weight. For the two usual lists there are `.inOrder` and
+/// `.balanced`:
+///
+///     ClientConfiguration(servers: .balanced([first, second, third]))
 public struct ServerEntry: Hashable, Sendable {
   /// The server's endpoint.
   public var endpoint: Endpoint
@@ -20,11 +26,6 @@ public struct ServerEntry: Hashable, Sendable {
     self.weight = weight
   }
 
-  /// Makes entries whose priorities are their indices in a list.
-  static func ordered(_ endpoints: [Endpoint]) -> [ServerEntry] {
-    endpoints.enumerated().map { ServerEntry($1, priority: $0) }
-  }
-
   var entry: ServerList.Entry { ServerList.Entry(priority: priority, weight: weight) }
 
   /// Throws `invalidConfiguration` if a client could not use the list.
@@ -37,5 +38,25 @@ public struct ServerEntry: Hashable, Sendable {
           "\(field)[\(index)].weight", "\(server.weight) is not between 1 and 1,000,000")
       }
     }
+  }
+}
+
+extension [ServerEntry] {
+  /// Servers in order of preference: each client uses the first one that is available.
+  ///
+  /// When that one fails, clients go to the next. They come back to a better one when it is
+  /// available again: see `ServerPolicy.preferredRetry`.
+  public static func inOrder(_ endpoints: [Endpoint]) -> [ServerEntry] {
+    endpoints.enumerated().map { ServerEntry($1, priority: $0) }
+  }
+
+  /// Servers among which clients spread: each client takes one at random, all with the same chance,
+  /// whenever it connects.
+  ///
+  /// It stays with it until the connection ends. After that it draws again, but not a server that
+  /// failed or drains, while others are available. For chances in proportion to what each server
+  /// can bear, list ``ServerEntry`` values of one priority with weights instead.
+  public static func balanced(_ endpoints: [Endpoint]) -> [ServerEntry] {
+    endpoints.map { ServerEntry($0) }
   }
 }
