@@ -56,6 +56,23 @@ public struct ClientConfiguration: Sendable {
   /// stream, stay on the connection until they end. The renewal of a credential on a connection
   /// does not call it, and neither do short links, each of which carries a single request.
   public var prepare: (@Sendable (Peer) async throws -> Void)?
+  /// Functions that are called before each request of the client, in this order: for trace
+  /// contexts, measurements and refusals. Default: none.
+  ///
+  ///     configuration.interceptors = [
+  ///       { request in
+  ///         request.options.metadata["traceparent"] = Trace.current
+  ///         request.whenEnded { error, time in meter.record(time, failed: error != nil) }
+  ///       }
+  ///     ]
+  ///
+  /// They see requests and streams in all forms: awaited, with handles, with completion handlers,
+  /// on plain threads, through generated clients, and through the client's peers, such as that of
+  /// `prepare`. Each is called in the task or on the thread of the caller, so that task-local
+  /// values are there; it must not block. A stream is made when it is iterated. Pushes and pings do
+  /// not pass through them. They cannot change the message or the response, wait, or send a request
+  /// again: the interceptors of a `CallClient` can.
+  public var interceptors: [RequestInterceptor] = []
   /// The most that waits, is stored and is accepted. Each has a default.
   public var limits = Limits()
   /// The most time for requests, connects and frames. Each has a default.
@@ -90,6 +107,11 @@ public struct ClientConfiguration: Sendable {
   private var configuredLogger = ConfiguredLogger(label: "longlink.client")
   /// The observers of exchanges and links; nil if there are none.
   package var observers: Observers?
+  /// The observers of this side's requests, and their interceptors; nil if there are neither.
+  var requestObservers: Observers? {
+    if interceptors.isEmpty { return observers }
+    return Observers(observers?.all ?? [], interceptors: interceptors)
+  }
 
   /// Makes a configuration for one or more servers, in order of preference, as with `.inOrder`.
   ///

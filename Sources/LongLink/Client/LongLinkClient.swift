@@ -38,7 +38,7 @@ public final class LongLinkClient: RequestSender {
       settings: settings, on: loop, router: router, hub: hub, states: stateHub)
     self.core = LoopBound(core, on: loop)
     senderPort = SenderPort(
-      RequestPort(core, observers: configuration.observers, on: loop))
+      RequestPort(core, observers: configuration.requestObservers, on: loop))
   }
 
   /// Makes a client of one or more servers, in order of preference, with the default configuration

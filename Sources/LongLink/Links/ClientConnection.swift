@@ -45,7 +45,9 @@ final class ClientConnection {
     requests = core.requests
     path = core.pathHeartbeat?.path ?? 0
     let observers = core.configuration.observers
-    peer = Peer(id: UInt64(link.id), address: address, on: core.loop, observers: observers)
+    peer = Peer(
+      id: UInt64(link.id), address: address, on: core.loop,
+      observers: core.configuration.requestObservers)
     peer.attach(to: core)
     responder = Responder(
       routes: core.router.snapshot, peer: peer, handlers: core.handlers, observers: observers,

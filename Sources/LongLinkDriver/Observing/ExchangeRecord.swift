@@ -46,6 +46,10 @@ package final class ExchangeRecord: @unchecked Sendable {
   private let attachments = Mutex<[ObjectIdentifier: any Sendable]>([:])
   /// The metadata of a request of this side, with what the observers have added.
   private(set) var metadata: [String: String] = [:]
+  /// Why an interceptor has refused a request of this side.
+  private(set) var refusal: LongLinkError?
+  /// What interceptors want to do when it has ended, the last one first.
+  private var ends: [InterceptedRequest.End] = []
 
   /// The serial on the wire; 0 before the first attempt.
   package private(set) var serial: UInt32 = 0
@@ -101,6 +105,10 @@ package final class ExchangeRecord: @unchecked Sendable {
     self.delivery = delivery
     responseBytes = bytes
     for observer in observers.all { observer.ended(self) }
+    guard !ends.isEmpty else { return }
+    let time = Duration.nanoseconds(loop.driver.now - began)
+    for function in ends { function(error, time) }
+    ends = []
   }
 
   /// Keeps a value of an observer, in place of an earlier one of its type; on any thread.
@@ -117,22 +125,33 @@ package final class ExchangeRecord: @unchecked Sendable {
 // MARK: - Requests of this side
 
 extension RequestPort {
-  /// Begins the record of a request, where it is made; nil if nobody observes.
-  @inline(__always)
+  /// Begins the record of a request, where it is made; nil if nobody observes. The interceptors
+  /// change its options.
   func record(
-    _ type: MessageType, isStream: Bool = false, _ options: borrowing RequestOptions
+    _ type: MessageType, _ names: MethodNames, isStream: Bool = false,
+    _ options: inout RequestOptions
   ) -> ExchangeRecord? {
     guard let observers else { return nil }
-    return ExchangeRecord(type, isStream: isStream, options, on: loop, observers)
+    return ExchangeRecord(type, names, isStream: isStream, &options, on: loop, observers)
   }
 }
 
 extension ExchangeRecord {
   convenience init(
-    _ type: MessageType, isStream: Bool, _ options: borrowing RequestOptions, on loop: EventLoop,
-    _ observers: Observers
+    _ type: MessageType, _ names: MethodNames, isStream: Bool, _ options: inout RequestOptions,
+    on loop: EventLoop, _ observers: Observers
   ) {
     self.init(.outbound, type, isStream: isStream, on: loop, observers)
+    if !observers.interceptors.isEmpty {
+      var request = InterceptedRequest(type, names, isStream: isStream, options)
+      do {
+        for interceptor in observers.interceptors { try interceptor(&request) }
+      } catch {
+        refusal = LongLinkError(refusing: type, error)
+      }
+      options = request.options
+      ends = request.ends.reversed()
+    }
     metadata = options.metadata
     for observer in observers.all { observer.begins(self, metadata: &metadata) }
   }

@@ -52,14 +52,16 @@ extension Observer {
   package func ended(_ link: LinkRecord) {}
 }
 
-/// The observers of a client or a server: at least one.
-package final class Observers: Sendable {
+/// The observers of a client or a server, and the interceptors of a client: at least one of them.
+@usableFromInline package final class Observers: Sendable {
   package let all: [any Observer]
+  let interceptors: [RequestInterceptor]
 
   /// Returns nil if there are none.
-  package init?(_ all: [any Observer]) {
-    guard !all.isEmpty else { return nil }
+  package init?(_ all: [any Observer], interceptors: [RequestInterceptor] = []) {
+    guard !all.isEmpty || !interceptors.isEmpty else { return nil }
     self.all = all
+    self.interceptors = interceptors
   }
 
   func withScope(

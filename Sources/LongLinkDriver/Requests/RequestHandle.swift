@@ -21,39 +21,61 @@ public struct RequestHandle: Sendable {
 
   /// Sends a request: within this call on the loop, and in a job of the loop from elsewhere.
   @usableFromInline package init(
-    _ port: RequestPort, _ type: MessageType, _ body: consuming RequestBody,
+    _ port: RequestPort, _ type: MessageType, _ names: MethodNames, _ body: consuming RequestBody,
     _ options: borrowing RequestOptions, _ executor: borrowing CallbackExecutor,
     _ completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
   ) {
-    self.init(port, type, body, options, .handler(executor.calling(completion)))
+    self.init(port, type, names, body, options, .handler(executor.calling(completion)))
   }
 
   /// Sends a request that carries items, in the same way.
   init(_ stream: StreamRequest) {
     let options = stream.options.request
-    self.init(stream.port, stream.type, stream.body, options, .stream(stream.channel))
+    self.init(
+      stream.port, stream.type, stream.names, stream.body, options, .stream(stream.channel))
   }
 
-  @inline(__always)
   private init(
-    _ port: RequestPort, _ type: MessageType, _ body: consuming RequestBody,
+    _ port: RequestPort, _ type: MessageType, _ names: MethodNames, _ body: consuming RequestBody,
     _ options: borrowing RequestOptions, _ completion: consuming Completion
   ) {
     self.port = port
     self.type = type
     if port.observers != nil {
-      let record = port.record(type, isStream: completion.isStream, options)
-      completion = completion.recorded(by: record)
-    }
-    if port.loop.isCurrent {
-      target = .request(port.sink.value.submit(type, body, options, completion))
+      target = RequestHandle.submitObserved(port, type, names, body, copy options, completion)
     } else {
-      let watch = RequestWatch(port)
-      target = .watch(watch)
-      port.loop.execute { [body, completion, options = copy options] in
-        port.submit(type, body, options, completion, watch)
-      }
+      target = RequestHandle.submit(port, type, body, options, completion)
     }
+  }
+
+  @inline(__always)
+  private static func submit(
+    _ port: RequestPort, _ type: MessageType, _ body: consuming RequestBody,
+    _ options: borrowing RequestOptions, _ completion: consuming Completion
+  ) -> Target {
+    guard !port.loop.isCurrent else {
+      return .request(port.sink.value.submit(type, body, options, completion))
+    }
+    let watch = RequestWatch(port)
+    port.loop.execute { [body, completion, options = copy options] in
+      port.submit(type, body, options, completion, watch)
+    }
+    return .watch(watch)
+  }
+
+  @inline(never)
+  private static func submitObserved(
+    _ port: RequestPort, _ type: MessageType, _ names: MethodNames, _ body: RequestBody,
+    _ options: RequestOptions, _ completion: Completion
+  ) -> Target {
+    var options = options
+    let record = port.record(type, names, isStream: completion.isStream, &options)
+    let completion = completion.recorded(by: record)
+    guard let refusal = record?.refusal else {
+      return submit(port, type, body, options, completion)
+    }
+    port.loop.execute { completion(.failure(refusal)) }
+    return .request(.none)
   }
 
   private var id: RequestID? {

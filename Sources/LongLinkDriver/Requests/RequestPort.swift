@@ -23,8 +23,8 @@ package protocol RequestSink: AnyObject {
 @safe @usableFromInline package final class RequestPort: Sendable {
   package let loop: EventLoop
   let sink: LoopBound<any RequestSink>
-  /// Nil if nobody observes the requests.
-  let observers: Observers?
+  /// Nil if nobody observes the requests, or intercepts them.
+  @usableFromInline let observers: Observers?
   // Spare watches, in a chain that owns them; used on the loop. Unmanaged, because each request
   // would pay for reference counting several times.
   private nonisolated(unsafe) var spare: Unmanaged<RequestWatch>?
@@ -215,13 +215,36 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   _ port: RequestPort, _ type: MessageType, _ body: RequestBody,
   _ options: RequestOptions
 ) async throws(LongLinkError) -> [UInt8] {
+  try await response(port, type, body, options, nil)
+}
+
+/// The same for a request that is observed or intercepted.
+@inline(never)
+@usableFromInline package func awaitObservedResponse(
+  _ port: RequestPort, _ type: MessageType, _ names: MethodNames, _ body: RequestBody,
+  _ options: RequestOptions
+) async throws(LongLinkError) -> [UInt8] {
+  var options = options
+  let record = port.record(type, names, &options)
+  if let record, let refusal = record.refusal {
+    port.loop.execute { record.end(.failure(refusal)) }
+    throw refusal
+  }
+  return try await response(port, type, body, options, record)
+}
+
+@inline(__always)
+private func response(
+  _ port: RequestPort, _ type: MessageType, _ body: RequestBody,
+  _ options: RequestOptions, _ record: ExchangeRecord?
+) async throws(LongLinkError) -> [UInt8] {
   let isHere = port.loop.isCurrent
   let watch = isHere ? port.takeWatch() : RequestWatch(port)
   let outcome =
     if isHere {
-      await answerHere(port, type, body, options, watch)
+      await answerHere(port, type, body, options, record, watch)
     } else {
-      await distantAnswer(port, type, body, options, watch)
+      await distantAnswer(port, type, body, options, record, watch)
     }
   if port.loop.isCurrent { port.keep(consume watch) }
   switch consume outcome {
@@ -234,7 +257,7 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
 @inline(__always)
 private func answerHere(
   _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
-  _ watch: RequestWatch
+  _ observed: ExchangeRecord?, _ watch: RequestWatch
 ) async -> Outcome {
   #if compiler(<6.4) && !LONGLINK_PORTABLE
   let record = unsafe cll_task_watch(Unmanaged.passUnretained(watch).toOpaque())
@@ -243,9 +266,9 @@ private func answerHere(
   #else
   let isCancelled = Task.isCancelled
   #endif
-  if isCancelled { return cancelled(port, type, options) }
+  if isCancelled { return cancelled(port, type, observed) }
   let completion = Completion.waiter(RequestWatch.Waiter(watch))
-  port.submit(type, body, options, completion.recorded(by: port.record(type, options)), watch)
+  port.submit(type, body, options, completion.recorded(by: observed), watch)
   #if compiler(<6.4) && !LONGLINK_PORTABLE
   await watch.wait()
   #else
@@ -262,7 +285,7 @@ private func answerHere(
 /// Submits a request from a task that is not on the loop, and waits for its outcome.
 private func distantAnswer(
   _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
-  _ watch: RequestWatch
+  _ observed: ExchangeRecord?, _ watch: RequestWatch
 ) async -> Outcome {
   // A statement of its own: as an operand of `&&` it would be nil.
   let actor = #isolation
@@ -270,10 +293,10 @@ private func distantAnswer(
   #if compiler(<6.4) && !LONGLINK_PORTABLE
   let record = unsafe cll_task_watch(Unmanaged.passUnretained(watch).toOpaque())
   defer { unsafe cll_task_unwatch(record) }
-  return await submitted(port, type, body, options, isOfPool, watch)
+  return await submitted(port, type, body, options, observed, isOfPool, watch)
   #else
   return await withTaskCancellationHandler {
-    await submitted(port, type, body, options, isOfPool, watch)
+    await submitted(port, type, body, options, observed, isOfPool, watch)
   } onCancel: {
     watch.cancel()
   }
@@ -283,12 +306,12 @@ private func distantAnswer(
 /// Hands a request, whose task is watched, to the loop, and waits for its outcome.
 private func submitted(
   _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
-  _ isOfPool: Bool, _ watch: RequestWatch
+  _ observed: ExchangeRecord?, _ isOfPool: Bool, _ watch: RequestWatch
 ) async -> Outcome {
-  if watch.isCancelled { return cancelled(port, type, options) }
+  if watch.isCancelled { return cancelled(port, type, observed) }
   return await suspend { waiter in
     let waiting: Completion = isOfPool ? .pooledWaiter(waiter) : .distantWaiter(waiter)
-    let completion = waiting.recorded(by: port.record(type, options))
+    let completion = waiting.recorded(by: observed)
     // The task may have ended before the loop runs this.
     port.loop.execute { [options = copy options] in
       port.submit(type, body, options, completion, watch)
@@ -298,10 +321,10 @@ private func submitted(
 
 /// The outcome of a request that was not submitted, because its task was cancelled.
 private func cancelled(
-  _ port: RequestPort, _ type: MessageType, _ options: RequestOptions
+  _ port: RequestPort, _ type: MessageType, _ record: ExchangeRecord?
 ) -> Outcome {
   let outcome = Outcome.failure(LongLinkError(.cancelled, doing: .request(type)))
-  if let record = port.record(type, options) { port.loop.execute { record.end(outcome) } }
+  if let record { port.loop.execute { record.end(outcome) } }
   return outcome
 }
 

@@ -42,7 +42,10 @@ extension RequestSender {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> [UInt8] {
-    try await awaitResponse(port, type, RequestBody(body), options)
+    guard port.observers == nil else {
+      return try await awaitObservedResponse(port, type, .none, RequestBody(body), options)
+    }
+    return try await awaitResponse(port, type, RequestBody(body), options)
   }
 
   /// Sends a request and returns a handle that you can await.
@@ -50,7 +53,7 @@ extension RequestSender {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) -> RequestTask<[UInt8]> {
-    RequestTask(port, type, RequestBody(body), options)
+    RequestTask(port, type, .none, RequestBody(body), options)
   }
 
   /// Sends a request and calls `completion` once, on the given executor, and never before this
@@ -61,7 +64,7 @@ extension RequestSender {
     options: RequestOptions = RequestOptions(), on executor: CallbackExecutor,
     completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
   ) -> RequestHandle {
-    RequestHandle(port, type, RequestBody(body), options, executor, completion)
+    RequestHandle(port, type, .none, RequestBody(body), options, executor, completion)
   }
 
   /// Sends a request and blocks the calling thread until it has ended.
@@ -72,9 +75,15 @@ extension RequestSender {
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
   ) throws(LongLinkError) -> [UInt8] {
+    try awaitBlocking(type, .none, RequestBody(body), options)
+  }
+
+  private func awaitBlocking(
+    _ type: MessageType, _ names: MethodNames, _ body: RequestBody, _ options: RequestOptions
+  ) throws(LongLinkError) -> [UInt8] {
     BlockingSlot<Outcome>.preconditionMayBlock(on: loop)
     let slot = BlockingSlot<Outcome>()
-    request(type, body, options: options, on: .connectionLoop) { slot.fill($0) }
+    _ = RequestHandle(port, type, names, body, options, .connectionLoop) { slot.fill($0) }
     return try slot.wait().get()
   }
 }
@@ -91,8 +100,14 @@ extension RequestSender {
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> Reply {
-    let bytes = try await awaitResponse(
-      port, method.type, RequestBody(request), options.over(method.options))
+    let options = options.over(method.options)
+    let bytes =
+      if port.observers != nil {
+        try await awaitObservedResponse(
+          port, method.type, MethodNames(method), RequestBody(request), options)
+      } else {
+        try await awaitResponse(port, method.type, RequestBody(request), options)
+      }
     return try Reply(of: bytes, method.type)
   }
 
@@ -102,7 +117,7 @@ extension RequestSender {
     options: RequestOptions = RequestOptions()
   ) -> RequestTask<Reply> {
     RequestTask(
-      port, method.type, RequestBody(request), options.over(method.options))
+      port, method.type, MethodNames(method), RequestBody(request), options.over(method.options))
   }
 
   /// Sends a request of a method and calls `completion` once with its reply, on the given executor.
@@ -112,8 +127,10 @@ extension RequestSender {
     options: RequestOptions = RequestOptions(), on executor: CallbackExecutor,
     completion: @escaping @Sendable (Result<Reply, LongLinkError>) -> Void
   ) -> RequestHandle {
-    self.request(method.type, request, options: options.over(method.options), on: executor) {
-      outcome in
+    RequestHandle(
+      port, method.type, MethodNames(method), RequestBody(request), options.over(method.options),
+      executor
+    ) { outcome in
       completion(
         outcome.flatMap { bytes in
           Result { () throws(LongLinkError) in try Reply(of: bytes, method.type) }
@@ -129,7 +146,8 @@ extension RequestSender {
     options: RequestOptions = RequestOptions()
   ) throws(LongLinkError) -> Reply {
     try Reply(
-      of: try requestBlocking(method.type, request, options: options.over(method.options)),
+      of: try awaitBlocking(
+        method.type, MethodNames(method), RequestBody(request), options.over(method.options)),
       method.type)
   }
 }

@@ -12,9 +12,10 @@ public struct RequestTask<Reply: Sendable>: Sendable {
 
   /// Sends a request: within this call on the loop, and in a job of the loop from elsewhere.
   init(
-    _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions
+    _ port: RequestPort, _ type: MessageType, _ names: MethodNames, _ body: RequestBody,
+    _ options: RequestOptions
   ) {
-    request = SubmittedRequest(port, type, body, options)
+    request = SubmittedRequest(port, type, names, body, options)
   }
 
   /// The message type of the request.
@@ -53,22 +54,26 @@ final class SubmittedRequest: Sendable {
   private let progress = Mutex(Progress())
 
   init(
-    _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions
+    _ port: RequestPort, _ type: MessageType, _ names: MethodNames, _ body: RequestBody,
+    _ options: RequestOptions
   ) {
     self.port = port
     self.type = type
-    let record = port.record(type, options)
+    var options = options
+    let record = port.record(type, names, &options)
     if port.loop.isCurrent {
       submit(body, options, record)
     } else {
-      port.loop.execute { self.submit(body, options, record) }
+      port.loop.execute { [options] in self.submit(body, options, record) }
     }
   }
 
   /// Submits the request; on the loop.
   private func submit(_ body: RequestBody, _ options: RequestOptions, _ record: ExchangeRecord?) {
-    if progress.withLock({ $0.isCancelled }) {
-      let outcome = Outcome.failure(LongLinkError(.cancelled, doing: .request(type)))
+    let wasCancelled = progress.withLock { $0.isCancelled }
+    if wasCancelled || record?.refusal != nil {
+      let outcome = Outcome.failure(
+        record?.refusal ?? LongLinkError(.cancelled, doing: .request(type)))
       record?.end(outcome)
       return finish(outcome)
     }

@@ -35,6 +35,7 @@ struct StreamRequest: Sendable {
   /// Where the request goes.
   let port: RequestPort
   let type: MessageType
+  let names: MethodNames
   let body: RequestBody
   let options: StreamOptions
   let channel: BoundChannel
@@ -43,7 +44,7 @@ struct StreamRequest: Sendable {
 
   init(
     _ type: MessageType, _ body: RequestBody, _ shape: StreamShape, _ options: StreamOptions,
-    on port: RequestPort
+    names: MethodNames = .none, on port: RequestPort
   ) {
     if let window = options.window {
       precondition(
@@ -52,6 +53,7 @@ struct StreamRequest: Sendable {
     }
     self.port = port
     self.type = type
+    self.names = names
     self.body = body
     self.options = options
     let channel = ItemChannel(type, shape, options, on: port.loop)

@@ -96,7 +96,8 @@ extension RequestSender {
     completion: @escaping @Sendable (Result<Void, LongLinkError>) -> Void
   ) -> RequestHandle {
     let request = StreamRequest(
-      method.type, RequestBody(request), .responseItems, options.over(method.options), on: port)
+      method.type, RequestBody(request), .responseItems, options.over(method.options),
+      names: MethodNames(method), on: port)
     return start(request, on: executor, onItem) { completion($0.map { _ in }) }
   }
 
@@ -111,7 +112,8 @@ extension RequestSender {
     options: StreamOptions = StreamOptions(), onItem: (Item) throws -> Void
   ) throws {
     let request = StreamRequest(
-      method.type, RequestBody(request), .responseItems, options.over(method.options), on: port)
+      method.type, RequestBody(request), .responseItems, options.over(method.options),
+      names: MethodNames(method), on: port)
     _ = try readBlocking(request, onItem)
   }
 }

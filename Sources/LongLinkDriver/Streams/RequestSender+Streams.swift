@@ -66,7 +66,8 @@ extension RequestSender {
   ) -> ItemStream<Item> {
     ItemStream(
       StreamRequest(
-        method.type, RequestBody(request), .responseItems, options.over(method.options), on: port))
+        method.type, RequestBody(request), .responseItems, options.over(method.options),
+        names: MethodNames(method), on: port))
   }
 
   /// Sends a request with items of yours, and returns the decoded reply.
@@ -78,7 +79,8 @@ extension RequestSender {
     _ work: (ItemWriter<Item>) async throws -> Void
   ) async throws -> Reply {
     let request = StreamRequest(
-      method.type, .bytes([]), .requestItems, options.over(method.options), on: port)
+      method.type, .bytes([]), .requestItems, options.over(method.options),
+      names: MethodNames(method), on: port)
     let bytes = try await run(request) { channel in try await work(ItemWriter(channel)) }
     return try Reply(of: bytes, method.type)
   }
@@ -95,7 +97,7 @@ extension RequestSender {
   ) async throws {
     let request = StreamRequest(
       method.type, .bytes([]), [.requestItems, .responseItems], options.over(method.options),
-      on: port)
+      names: MethodNames(method), on: port)
     _ = try await run(request) { try await work(Items($0), ItemWriter($0)) }
   }
 }

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+internal import LongLinkTransport
+
+/// A request that a client is about to make, as its interceptors see it and can change it.
+public struct InterceptedRequest: Sendable {
+  /// The message type.
+  public let type: MessageType
+  /// The name of the method, such as `Say`; empty for a request that was made with a message type
+  /// alone.
+  public let method: String
+  /// The full name of the method's service, such as `chat.Chat`; empty for a method without one.
+  public let service: String
+  /// Whether it is a stream, so that items belong to it.
+  public let isStream: Bool
+  /// The options with which it is made: those of the call over those of its method, with what
+  /// interceptors before have changed. What is not set is taken from the configuration.
+  public var options: RequestOptions
+
+  private(set) var ends: [End] = []
+
+  typealias End = @Sendable (LongLinkError?, Duration) -> Void
+
+  init(_ type: MessageType, _ names: MethodNames, isStream: Bool, _ options: RequestOptions) {
+    self.type = type
+    method = names.method
+    service = names.service
+    self.isStream = isStream
+    self.options = options
+  }
+
+  /// Calls a function once when the request has ended: with its error, nil for a success, and with
+  /// the time that it took.
+  ///
+  /// It is called on the client's loop, which it must not block, before the caller goes on. The
+  /// functions of several interceptors are called in the reverse order. A stream has ended when its
+  /// response is there, or with its error; the reader may still have items to take.
+  public mutating func whenEnded(
+    _ function: @escaping @Sendable (LongLinkError?, Duration) -> Void
+  ) {
+    ends.append(function)
+  }
+}
+
+/// A function that is called before each request of a client; ``ClientConfiguration/interceptors``
+/// has them.
+///
+/// It may change the request's options, and ask for its end with
+/// ``InterceptedRequest/whenEnded(_:)``. If it throws, the request is not made: its caller gets the
+/// error, if that is a ``LongLinkError``; `cancelled` for a `CancellationError`; and else
+/// `intercepted` with the error's text as `detail`, all with delivery `notSent`.
+public typealias RequestInterceptor = @Sendable (inout InterceptedRequest) throws -> Void
+
+/// The names of a request's method; empty if it has none.
+@usableFromInline package struct MethodNames: Sendable {
+  let method: String
+  let service: String
+
+  @usableFromInline static let none = MethodNames()
+
+  private init() { (method, service) = ("", "") }
+
+  @usableFromInline init<Request, Reply>(_ method: RPCMethod<Request, Reply>) {
+    self.method = method.name
+    service = method.service
+  }
+}
+
+extension LongLinkError {
+  /// The error of a request that an interceptor has refused.
+  init(refusing type: MessageType, _ error: any Error) {
+    switch error {
+    case let error as LongLinkError: self = error.with(delivery: .notSent)
+    case is CancellationError:
+      self.init(.cancelled, doing: .request(type), detail: "an interceptor was cancelled")
+    default: self.init(.intercepted, doing: .request(type), detail: "\(PeerText("\(error)"))")
+    }
+  }
+}
