@@ -49,10 +49,13 @@ start() {
   fail "$1 did not begin to listen."
 }
 
+# stop: ends the server with SIGTERM, at which it has to end with 0.
 stop() {
+  local code=0
   kill "$server"
-  wait "$server" 2>/dev/null || true
+  wait "$server" 2>/dev/null || code=$?
   server=
+  [ "$code" -eq 0 ] || fail "The server ended with $code at SIGTERM."
 }
 
 # expect STATUS PATTERN PROGRAM ARGUMENT...: runs a client, which has to end with STATUS within a minute, and

@@ -122,7 +122,8 @@ public final class LongLinkHTTPGateway: Sendable {
   }
 
   /// Stops: accepts no more connections, lets running requests finish within `bound`, and returns
-  /// when every connection has ended. Shut the server down afterwards. A second call does nothing.
+  /// when every connection has ended. Shut the server down afterwards, or before: what clients send
+  /// in between is refused with 503, which is safe to retry. A second call does nothing.
   public func shutDown(within bound: Duration = .seconds(10)) async {
     let started = phase.withLock(of: self) { phase -> (any Channel, GatewayThreads)? in
       defer { phase = .shutDown }

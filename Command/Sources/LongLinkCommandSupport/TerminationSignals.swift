@@ -7,7 +7,8 @@ import Synchronization
 /// The descriptor that the signal handler writes to; the handler touches nothing else.
 private let signalledDescriptor = Atomic<Int32>(-1)
 
-/// Turns the first SIGINT or SIGTERM into a value; a second one ends the process at once.
+/// Turns the first SIGINT or SIGTERM into a value; a second one ends the process at once. For
+/// commands that are clients: servers have `run(until:)`.
 package struct TerminationSignals {
   private let stream: AsyncStream<Int32>
 
@@ -43,7 +44,9 @@ package struct TerminationSignals {
 
   /// Calls `action` at each SIGHUP, one call after another, until the task is cancelled. Do this
   /// once in a process.
-  package func onHangUp(_ action: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+  package static func onHangUp(
+    _ action: @escaping @Sendable () async -> Void
+  ) -> Task<Void, Never> {
     signal(SIGHUP, SIG_IGN)
     let source = DispatchSource.makeSignalSource(signal: SIGHUP)
     // Several signals while the action runs are as good as one.

@@ -17,7 +17,6 @@ struct SoakServerCommand: AsyncParsableCommand {
   func run() async throws {
     Output.logToStandardError()
     ParentWatch.start()
-    let signals = TerminationSignals()
     var configuration = ServerConfiguration(listen: [.host(host, port: port)])
     configuration.heartbeat = SoakTiming.heartbeat
     configuration.drain.spread = SoakTiming.drainSpread
@@ -25,14 +24,13 @@ struct SoakServerCommand: AsyncParsableCommand {
     let server = try LongLinkServer(configuration)
     SoakServerCommand.install(on: server, ledger: try SoakLedger(path: ledger))
     do {
-      try await server.start()
-    } catch {
+      try await server.run(until: .sigterm, .sigint, within: SoakTiming.drain) {
+        for address in server.addresses { try Output.line("listening on \(address)") }
+      }
+    } catch let error as LongLinkError {
       Output.error("\(error)")
       throw ExitCode(ExitStatus.failure)
     }
-    for address in server.addresses { try Output.line("listening on \(address)") }
-    await signals.first()
-    await server.shutDown(within: SoakTiming.drain)
   }
 
   private static func install(on server: LongLinkServer, ledger: SoakLedger) {

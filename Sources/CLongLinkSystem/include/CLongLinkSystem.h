@@ -57,6 +57,19 @@ void cll_thread_join(cll_thread thread);
 /// Puts the name of the calling thread into `buffer`, or an empty string if it has none.
 void cll_thread_name(char *_Nonnull buffer, size_t size);
 
+/// Makes the pipe that carries caught signals, once in a process. Returns the end to read from, or -1.
+int cll_signals_open(void);
+
+/// Waits for the next caught signal, and returns its number; -1 if the pipe fails.
+int cll_signal_next(int descriptor);
+
+/// Catches the next signal of this number, which comes out of the pipe. The one after it has its former
+/// effect again. Returns 0 or an errno. Catch no number that is caught already.
+int cll_signal_catch(int number);
+
+/// Gives a signal its former effect, unless it has another handler by now.
+void cll_signal_restore(int number);
+
 /// The symbol of an errno, such as "ECONNREFUSED", or NULL for one that sockets do not return.
 const char *_Nullable cll_errno_name(int code);
 

@@ -96,6 +96,12 @@ public final class LongLinkServer: Sendable {
     try self.init(ServerConfiguration(listen: endpoints), on: loops)
   }
 
+  /// Whether the server is started, and nothing has stopped it.
+  var isStarted: Bool { state.withLock { $0.phase == .started } }
+
+  /// Whether its loops are those of a simulation.
+  var isSimulated: Bool { givenLoops.contains { !$0.isOfSystem } }
+
   /// The addresses that the server listens on, with actual ports; empty before `start`.
   public var addresses: [SocketAddress] { state.withLock { $0.addresses } }
 

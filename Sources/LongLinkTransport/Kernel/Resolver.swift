@@ -62,7 +62,9 @@ final class Resolver: Sendable {
     mostThreads: Int,
     mostWaiting: Int = 1_024,
     lookUp: @escaping @Sendable (String) -> Result<[SocketAddress], ResolveError> = systemLookUp,
-    startThread: @escaping @Sendable (@escaping @Sendable () -> Void) -> CInt = systemThread
+    startThread: @escaping @Sendable (@escaping @Sendable () -> Void) -> CInt = {
+      systemThread(named: "longlink-names", $0)
+    }
   ) {
     self.mostThreads = mostThreads
     self.mostWaiting = mostWaiting
@@ -175,27 +177,6 @@ final class Resolver: Sendable {
     }
     return next
   }
-}
-
-/// Runs a function on a new thread; returns an error number, and does not run it, if there is none.
-private func systemThread(_ body: @escaping @Sendable () -> Void) -> CInt {
-  final class Start: Sendable {
-    let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-  }
-  let start = unsafe Unmanaged.passRetained(Start(body))
-  let failure = unsafe cll_thread_start(
-    nil,
-    "longlink-names",
-    1 << 20,
-    { argument in
-      let start = unsafe Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-      start.body()
-    },
-    start.toOpaque()
-  )
-  if failure != 0 { unsafe start.release() }
-  return failure
 }
 
 /// Returns the system's addresses of a name, in its order, without duplicates.

@@ -96,8 +96,6 @@ struct ServeCommand: AsyncParsableCommand {
   func run() async throws {
     Output.logToStandardError()
     if forDemo { ParentWatch.start() }
-    // From here on signals are kept for the server, even if they come before it listens.
-    let signals = TerminationSignals()
     let tls = try security.makeTLS()
     let server = try makeServer(tls)
     DemoRoutes.install(on: server)
@@ -109,31 +107,31 @@ struct ServeCommand: AsyncParsableCommand {
         throw ExitCode(ExitStatus.failure)
       }
     }
+    #if HTTP
+    let gateway = try makeGateway(of: server)
+    #endif
+    var reloading: Task<Void, Never>?
     do {
-      try await server.start()
-    } catch {
+      try await server.run(until: .sigterm, .sigint, within: ServeCommand.drainTime) {
+        #if HTTP
+        let address = try await gateway?.start()
+        #endif
+        // The sign of readiness: everything listens.
+        for address in server.addresses { try Output.line("listening on \(address)") }
+        #if HTTP
+        if let address { try Output.line("http on \(address)") }
+        #endif
+        // Without certificates to reload, the end of the terminal ends the server.
+        reloading = tls.map { tls in TerminationSignals.onHangUp { await tls.reload() } }
+      }
+    } catch let error as LongLinkError {
       Output.error("\(error)")
       throw ExitCode(ExitStatus.failure)
     }
-    #if HTTP
-    let gateway = try await startGateway(of: server)
-    #endif
-    // The sign of readiness: everything listens.
-    for address in server.addresses { try Output.line("listening on \(address)") }
-    #if HTTP
-    if let address = gateway?.address { try Output.line("http on \(address)") }
-    #endif
-    // Without certificates to reload, the end of the terminal ends the server.
-    let reloading = tls.map { tls in signals.onHangUp { await tls.reload() } }
-    await signals.first()
     reloading?.cancel()
-    // Both at once: each has the whole time.
     #if HTTP
-    async let gatewayEnd: Void? = gateway?.shutDown(within: ServeCommand.drainTime)
-    #endif
-    await server.shutDown(within: ServeCommand.drainTime)
-    #if HTTP
-    _ = await gatewayEnd
+    // Its requests have ended with the server's.
+    await gateway?.shutDown(within: .seconds(1))
     #endif
   }
 
@@ -142,21 +140,13 @@ struct ServeCommand: AsyncParsableCommand {
   private static let drainTime = Duration.seconds(8)
 
   #if HTTP
-  /// Adds the gateway that `--http` asks for.
-  private func startGateway(of server: LongLinkServer) async throws -> LongLinkHTTPGateway? {
+  /// Makes the gateway that `--http` asks for.
+  private func makeGateway(of server: LongLinkServer) throws -> LongLinkHTTPGateway? {
     guard let http else { return nil }
     var configuration = HTTPGatewayConfiguration()
     configuration.port = Int(http)
     configuration.logger.logLevel = verbose ? .debug : forDemo ? .error : .warning
-    do throws(LongLinkError) {
-      let gateway = try LongLinkHTTPGateway(for: server, configuration)
-      try await gateway.start()
-      return gateway
-    } catch {
-      Output.error("\(error)")
-      await server.shutDown(within: .zero)
-      throw ExitCode(ExitStatus.failure)
-    }
+    return try LongLinkHTTPGateway(for: server, configuration)
   }
   #endif
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Dispatch
 import Foundation
 import LongLinkServer
 
@@ -21,14 +20,9 @@ struct ChatServer: AsyncParsableCommand {
     let rooms = try Rooms(FileLog(path: file), on: EventLoop(name: "rooms"))
     let server = try LongLinkServer(listen: .host("127.0.0.1", port: port))
     rooms.register(with: server)
-    try await server.start()
-    // Unbuffered, because the parent process may wait for this line.
-    FileHandle.standardOutput.write(Data("listening on \(server.addresses[0])\n".utf8))
-
-    signal(SIGTERM, SIG_IGN)
-    let source = DispatchSource.makeSignalSource(signal: SIGTERM)
-    source.setEventHandler { @Sendable in Task { await server.shutDown(within: .seconds(5)) } }
-    source.resume()
-    await server.waitUntilShutDown()
+    try await server.run(until: .sigterm, .sigint, within: .seconds(5)) {
+      // Unbuffered, because the parent process may wait for this line.
+      FileHandle.standardOutput.write(Data("listening on \(server.addresses[0])\n".utf8))
+    }
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Dispatch
 import Foundation
 import LongLinkHTTPServer
 import LongLinkServer
@@ -26,25 +25,16 @@ struct FeedServer: AsyncParsableCommand {
     let server = try LongLinkServer(listen: .host("127.0.0.1", port: port))
     FeedWriter.register(with: server)
     try server.routeUploads(in: photographs)
-    try await server.start()
     var configuration = HTTPGatewayConfiguration()
     configuration.port = http
     let gateway = try LongLinkHTTPGateway(for: server, configuration)
-    let address = try await gateway.start()
-    // Unbuffered, because the parent process may wait for these lines.
-    say("listening on \(server.addresses[0])")
-    say("http on \(address)")
-
-    signal(SIGTERM, SIG_IGN)
-    let source = DispatchSource.makeSignalSource(signal: SIGTERM)
-    source.setEventHandler { @Sendable in
-      Task {
-        await gateway.shutDown(within: .seconds(5))
-        await server.shutDown(within: .seconds(5))
-      }
+    try await server.run(until: .sigterm, .sigint, within: .seconds(5)) {
+      let address = try await gateway.start()
+      // Unbuffered, because the parent process may wait for these lines.
+      say("listening on \(server.addresses[0])")
+      say("http on \(address)")
     }
-    source.resume()
-    await server.waitUntilShutDown()
+    await gateway.shutDown(within: .seconds(1))
   }
 
   private func say(_ line: String) {

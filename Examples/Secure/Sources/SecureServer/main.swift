@@ -26,6 +26,7 @@ server.route(1, requires: .attribute("role", "editor")) { request in
   Array("Hello, \(String(decoding: request.body, as: UTF8.self))!".utf8)
 }
 
-try await server.start()
-print("listening on", server.addresses[0])
-await server.waitUntilShutDown()
+// Until Ctrl-C, or `kill`: running requests finish first.
+try await server.run(until: .sigint, .sigterm) {
+  print("listening on", server.addresses[0])
+}

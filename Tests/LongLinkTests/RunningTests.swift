@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLink
+import LongLinkServer
+import LongLinkTestSupport
+import LongLinkTesting
+import Testing
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// Servers that run until a signal comes. Signals belong to the process, so one test runs at a time.
+@Suite(.serialized) struct RunningTests {
+  private struct NotReady: Error {}
+
+  private static func server(of stage: Stage, _ lines: LogLines) throws -> LongLinkServer {
+    var configuration = ServerConfiguration(listen: [.host("10.0.0.9", port: 7_000)])
+    configuration.logger = lines.logger
+    return try LongLinkServer(configuration, on: [stage.serverLoop])
+  }
+
+  @Test func `a cancelled run lets requests finish before it returns`() async throws {
+    try await Stage.simulate { stage, _ in
+      let (lines, started) = (LogLines(), Latch())
+      let server = try Self.server(of: stage, lines)
+      server.route(1) { request in
+        try await request.clock.sleep(for: .seconds(3))
+        return request.body
+      }
+      let running = stage.spawn {
+        try await server.run(until: .sigterm) { started.open() }
+      }
+      await started.wait()
+      let client = try stage.client(to: [server.endpoint])
+      let reply = client.submit(1, [7])
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      running.cancel()
+      #expect(try await reply.value == [7])
+      try await running.value
+      #expect(lines.all("Stopped").map { $0.metadata["requestsAbandoned"] } == ["0"])
+      #expect(lines.all("Ending at a signal").isEmpty)
+      let late = try await failure { try await server.run(until: .sigterm) }
+      #expect(late.code == .closed)
+    }
+  }
+
+  @Test func `the bound of a cancelled run holds`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let (lines, started) = (LogLines(), Latch())
+      let server = try Self.server(of: stage, lines)
+      server.routeBasics()
+      let running = stage.spawn {
+        try await server.run(until: .sigint, within: .seconds(4)) { started.open() }
+      }
+      await started.wait()
+      let client = try stage.client(to: [server.endpoint])
+      let hanging = client.submit(.hang, [7])
+      try await stage.until { await server.counters().requestsRunning == 1 }
+      let before = stage.serverLoop.clock.now
+      running.cancel()
+      try await running.value
+      let time = before.duration(to: stage.serverLoop.clock.now)
+      #expect(time >= .seconds(4) && time < .seconds(6), "\(time)")
+      #expect(try await failure { try await hanging.value }.delivery == .sent)
+    }
+  }
+
+  @Test func `a run takes a started server, and ends with it`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try Self.server(of: stage, LogLines())
+      try await server.start()
+      let started = Latch()
+      let running = stage.spawn { try await server.run { started.open() } }
+      await started.wait()
+      await server.shutDown(within: .zero)
+      try await running.value
+    }
+  }
+
+  @Test func `a run whose function throws has shut its server down`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try Self.server(of: stage, LogLines())
+      await #expect(throws: NotReady.self) {
+        try await server.run(until: .sigterm) { throw NotReady() }
+      }
+      #expect(simulation.openListeners == [])
+      await server.waitUntilShutDown()
+    }
+  }
+
+  @Test func `a run throws why its server cannot start`() async throws {
+    try await Stage.simulate { stage, _ in
+      let first = try Self.server(of: stage, LogLines())
+      try await first.start()
+      let second = try Self.server(of: stage, LogLines())
+      let error = try await failure { try await second.run(until: .sigterm) }
+      #expect(error.code == .connectFailed && error.systemError == EADDRINUSE, "\(error)")
+      await first.shutDown(within: .zero)
+    }
+  }
+
+  /// Whether a signal has its default effect.
+  private static func isDefault(_ number: Int32) -> Bool {
+    var action = sigaction()
+    _ = unsafe sigaction(number, nil, &action)
+    #if canImport(Darwin)
+    return unsafe action.__sigaction_u.__sa_handler == nil
+    #else
+    return unsafe action.__sigaction_handler.sa_handler == nil
+    #endif
+  }
+
+  @Test func `one signal ends all servers that wait for it, and a second one is not caught`()
+    async throws
+  {
+    #expect(Self.isDefault(SIGTERM) && Self.isDefault(SIGINT))
+    let lines = LogLines()
+    var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
+    configuration.logger = lines.logger
+    let servers = try (0..<2).map { _ in try LongLinkServer(configuration) }
+    let (isCaught, isFree) = (Tally<Bool>(), Tally<Bool>())
+    servers[0].route(1) { request in
+      // The server drains until this returns.
+      try await request.clock.sleep(for: .milliseconds(1))
+      while lines.all("Draining").isEmpty { try await request.clock.sleep(for: .milliseconds(1)) }
+      isFree.add(Self.isDefault(SIGTERM) && Self.isDefault(SIGINT))
+      return request.body
+    }
+    let other = Latch()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await servers[1].run(until: .sigterm) { other.open() } }
+      await other.wait()
+      try await servers[0].run(until: .sigterm, .sigint) {
+        isCaught.add(!Self.isDefault(SIGTERM) && !Self.isDefault(SIGINT))
+        let client = try LongLinkClient(to: servers[0].endpoint)
+        client.request(1, [5], on: .connectionLoop) { _ in Task { await client.close() } }
+        while await servers[0].counters().requestsRunning == 0 { await Task.yield() }
+        kill(getpid(), SIGTERM)
+      }
+      try await group.waitForAll()
+    }
+    #expect(isCaught.elements == [true] && isFree.elements == [true])
+    #expect(
+      lines.all("Ending at a signal").map { $0.metadata["signal"] } == ["SIGTERM", "SIGTERM"])
+    #expect(lines.all("Stopped").count == 2)
+    #expect(Self.isDefault(SIGTERM) && Self.isDefault(SIGINT))
+  }
+
+  @Test func `a run that is cancelled gives its signals back, and others keep theirs`() async throws
+  {
+    let (first, second) = (Latch(), Latch())
+    let servers = try (0..<2).map { _ in try LongLinkServer(listen: .host("127.0.0.1", port: 0)) }
+    let short = Task { try await servers[0].run(until: .sighup, .sigquit) { first.open() } }
+    let long = Task { try await servers[1].run(until: .sighup) { second.open() } }
+    await first.wait()
+    await second.wait()
+    #expect(!Self.isDefault(SIGHUP) && !Self.isDefault(SIGQUIT))
+    short.cancel()
+    try await short.value
+    #expect(!Self.isDefault(SIGHUP) && Self.isDefault(SIGQUIT))
+    long.cancel()
+    try await long.value
+    #expect(Self.isDefault(SIGHUP))
+  }
+}
