@@ -42,7 +42,7 @@ private final class PrincipalLimit: Sendable {
         }
         let limit = PrincipalLimit(2)
         server.intercept { request, next in
-          let name = request.peer.principal?.name ?? ""
+          let name = try request.principal.name
           guard limit.enter(name) else {
             throw Rejection(.overloaded, "too many requests at once", retryAfter: .seconds(1))
           }

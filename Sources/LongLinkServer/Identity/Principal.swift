@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import LongLinkDriver
+import LongLinkCore
 
 /// Who a client is, as the server's `authenticate` function has found.
 public struct Principal: Hashable, Sendable, CustomStringConvertible {
@@ -27,4 +28,19 @@ public struct Principal: Hashable, Sendable, CustomStringConvertible {
 extension Peer {
   /// Who the client is, as `authenticate` has found; nil on a server that authenticates nobody.
   public var principal: Principal? { principalRecord.map { Principal($0) } }
+}
+
+extension InboundRequest {
+  /// Who the client is, as `authenticate` has found.
+  ///
+  /// With a route that `requires: .authenticated`, there is always one. Elsewhere this throws a
+  /// `Rejection` with code 401 if nobody was authenticated; thrown on, that is the response.
+  /// `peer.principal` is nil then.
+  public var principal: Principal {
+    get throws(Rejection) {
+      if let principal = peer.principal { return principal }
+      throw Rejection(
+        .unauthenticated, "the handler has to know who the client is, and nobody was authenticated")
+    }
+  }
 }

@@ -35,7 +35,7 @@ extension LongLinkServer {
   /// before or afterwards. Call it before `start`; it traps afterwards.
   ///
   /// The function gets each request that an access rule has not refused, with its principal
-  /// (`request.peer.principal`), metadata and deadline, and calls `next` to go on. It can return
+  /// (`request.principal`), metadata and deadline, and calls `next` to go on. It can return
   /// another response, throw a `Rejection`, or do something before and after. What it throws counts
   /// as thrown by the handler. The first interceptor is the outermost.
   ///
