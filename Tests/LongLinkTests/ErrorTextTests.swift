@@ -98,6 +98,40 @@ import Testing
     }
   }
 
+  @Test(arguments: TestEnvironment.allCases + [.short])
+  func `the text of a rejection arrives over each way`(_ environment: TestEnvironment) async throws
+  {
+    try await Stage.serving(
+      in: environment,
+      { server in
+        server.route(1) { _ in throw Rejection(1_000, "say something") }
+        server.routeStream(2, .requestItems) { _, _, _ in throw Rejection(.conflict, "too late") }
+      }
+    ) { _, _, client in
+      let own = try await failure { try await client.request(1, []) }
+      #expect(own.detail == "say something" && own.response == 1_000, "\(own)")
+      let upload = try await failure { try await client.sendItems(2, []) { _ in } }
+      #expect(upload.detail == "too late" && upload.response == .conflict, "\(upload)")
+      #expect("\(upload)".contains(": rejected 409 (too late); delivery: answered"), "\(upload)")
+    }
+  }
+
+  @Test func `a request whose deadline passes says how long it had`() async throws {
+    try await Stage.pair { _, _, client in
+      let options = RequestOptions(timeout: .seconds(2))
+      let error = try await failure { try await client.request(.hang, [], options: options) }
+      #expect(error.code == .deadlineExceeded)
+      #expect(error.detail == "the timeout of 2.0 seconds has passed", "\(error)")
+    }
+    try await Stage.simulate { stage, _ in
+      let client = try stage.client(to: [.host("10.0.0.77", port: 1)])
+      let error = try await failure { try await client.request(.hang, []) }
+      #expect(error.code == .deadlineExceeded && error.delivery == .notSent)
+      #expect(error.detail.hasPrefix("it waited for a connection"), "\(error)")
+      #expect(error.detail.hasSuffix("; the timeout of 15.0 seconds has passed"), "\(error)")
+    }
+  }
+
   @Test(arguments: [ServerAction.close, .reset])
   func `what a goaway said stays in the error of a request that is lost after it`(
     _ ending: ServerAction

@@ -17,6 +17,8 @@ package final class PushQueue: TimerHandler {
     let bytes: Int
     let gate: Gate<Result<Void, LongLinkError>>
     let timer: LoopTimer
+    /// How long it may wait, in nanoseconds.
+    let time: Int64
     /// The link that it waits for.
     var link: Link
     let position: UInt32
@@ -81,7 +83,8 @@ package final class PushQueue: TimerHandler {
     let gate = Gate<Result<Void, LongLinkError>>()
     waiting[id] = Waiting(
       push: push, bytes: bytes, gate: gate,
-      timer: loop.schedule(at: loop.now + time, self, token: id), link: link,
+      timer: loop.schedule(at: loop.now + time, self, token: id), time: time,
+      link: link,
       position: order.insert(Position(priority: push.priority, id: id)))
     waitingBytes += bytes
     link.count { $0.pushesWaited += 1 }
@@ -157,7 +160,8 @@ package final class PushQueue: TimerHandler {
     fail(
       push,
       LongLinkError(
-        .deadlineExceeded, doing: push.operation, detail: "it was waiting for room"))
+        .deadlineExceeded, doing: push.operation,
+        detail: "it has waited for room for \(Duration.nanoseconds(push.time))"))
   }
 }
 

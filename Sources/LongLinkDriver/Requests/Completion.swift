@@ -107,6 +107,7 @@ struct PendingRequest {
   let offline: OfflinePolicy
   let retry: RetryMode
   let deadline: LinkInstant
+  private let began: LinkInstant
   let body: RequestBody
   /// What few requests have, streams and those that are observed among them; nil in the usual case.
   let extras: Extras?
@@ -148,13 +149,14 @@ struct PendingRequest {
   @inline(__always)
   init(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    until deadline: LinkInstant, offline: OfflinePolicy, on loop: EventLoop,
+    from now: LinkInstant, until deadline: LinkInstant, offline: OfflinePolicy, on loop: EventLoop,
     _ completion: consuming Completion
   ) {
     self.type = type
     self.offline = offline
     retry = options.retry ?? .ifSafe
     self.deadline = deadline
+    began = now
     self.body = body
     let hasMore =
       switch completion {
@@ -169,6 +171,9 @@ struct PendingRequest {
   var mayRetry: Bool {
     retry != .never && channel?.hasWritten != true && channel?.hasReceived != true
   }
+
+  /// That its deadline has passed, for people.
+  var lateness: String { "the timeout of \(Duration.nanoseconds(deadline - began)) has passed" }
 
   /// Its deadline, if it has one.
   var limit: LinkInstant? { deadline == .distantFuture ? nil : deadline }
@@ -196,6 +201,7 @@ struct PendingRequest {
     offline = other.offline
     retry = other.retry
     deadline = other.deadline
+    began = other.began
     body = other.body
     self.extras = extras
     completion = other.completion

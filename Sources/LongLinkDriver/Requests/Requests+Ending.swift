@@ -89,13 +89,16 @@ extension Requests {
     let hint = link.metadata?.retryAfter ?? 0
     let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
     let dialectCode = link.connection.framing.lastCode
-    // The application defines the body of its own codes: often a text, but perhaps a message.
-    let isText = !arrival.code.isApplication || PeerText.isPlain(utf8: body)
+    // The application defines the body of its own codes, and of a dialect's: often a text, but
+    // perhaps a message.
+    let isText =
+      dialectCode == nil && !arrival.code.isApplication || PeerText.isPlain(utf8: body)
     let text = isText ? PeerText(utf8: body).description : ""
-    let detail = dialectCode.map(\.summary) ?? text
+    let detail = [dialectCode?.summary, text].compactMap { $0?.isEmpty == false ? $0 : nil }
+      .joined(separator: "; the peer says: ")
     if arrival.code == .deadlinePassed, !arrival.isRefused, request.deadline <= loop.now {
       // Both sides watch the deadline, and the peer's response came before this side's timer.
-      return error(.deadlineExceeded, id, request, .sent, detail, on: link).after(past)
+      return error(.deadlineExceeded, id, request, .sent, request.lateness, on: link).after(past)
     }
     // The peer may have responded in its handler's place, and the handler may still run.
     let ran: Delivery = link.metadata?.interrupted == true ? .sent : .answered
@@ -165,13 +168,14 @@ extension Requests {
   ) -> LongLinkError {
     let refusal = request.refusal.map { "an earlier sending was refused \($0)" }
     guard link == nil, let reason = waitReason?() else {
-      return error(.deadlineExceeded, id, request, delivery, "", on: link).noting(refusal)
+      return error(.deadlineExceeded, id, request, delivery, request.lateness, on: link)
+        .noting(refusal)
     }
     return LongLinkError(
       .deadlineExceeded, delivery: delivery, doing: operation(id, request), detail: reason.detail,
       peer: reason.peer, response: reason.response, systemError: reason.systemError,
       closeReason: reason.closeReason, securityFailure: reason.securityFailure
-    ).noting(refusal)
+    ).noting(request.lateness).noting(refusal)
   }
 
   /// The state of a request; nil once it has ended.

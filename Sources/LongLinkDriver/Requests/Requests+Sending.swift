@@ -37,7 +37,7 @@ extension Requests {
   func send(
     _ id: RequestID, _ request: borrowing PendingRequest, on link: Link, at now: LinkInstant
   ) throws(Unsendable) -> Sent {
-    if request.deadline <= now { throw Unsendable(.deadlineExceeded) }
+    if request.deadline <= now { throw Unsendable(.deadlineExceeded, request.lateness) }
     let terms = request.channel?.terms(on: link)
     if let terms { try check(terms, on: link) }
     if !link.connection.isNative { try check(request, id, inDialectOf: link) }

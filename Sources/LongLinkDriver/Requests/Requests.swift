@@ -105,7 +105,7 @@ extension Requests {
     counters.submitted += 1
     guard let id = table.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
-      type, body, options, until: deadline, offline: options.offline ?? defaults.offline,
+      type, body, options, from: now, until: deadline, offline: options.offline ?? defaults.offline,
       on: loop, completion)
     let isOrdered = options.order == .ordered
     guard let link = current, isNext(id, request, isOrdered: isOrdered, on: link), hasRoom(link)
@@ -152,7 +152,8 @@ extension Requests {
     counters.submitted += 1
     guard let id = table.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
-      type, body, options, until: deadline, offline: .failUnlessConnecting, on: loop, completion)
+      type, body, options, from: now, until: deadline, offline: .failUnlessConnecting, on: loop,
+      completion)
     register(id, request, options, at: now)
     guard table.end(id) != nil else { return id }
     finish(request, .failure(make(operation(id, request))))

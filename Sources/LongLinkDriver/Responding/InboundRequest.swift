@@ -48,6 +48,12 @@ public struct InboundRequest: Sendable {
 }
 
 /// An error that a handler throws to respond with a code other than 200.
+///
+/// The caller gets a `LongLinkError` with the code `rejected`: its `response` is the code here, and
+/// its `body` the bytes. A text also arrives as its `detail` and in its description, escaped and
+/// cut to 200 bytes, for requests, streams and uploads, over long and short links alike. Bytes of
+/// the application are shown there, too, if they look like a text: UTF-8 without control
+/// characters. A dialect writes a body only if its error frames have one.
 public struct Rejection: Error, Sendable {
   /// The code. Codes from 1000 on are the application's. With 200, the peer gets 500 instead.
   public var code: ResponseCode
@@ -73,7 +79,7 @@ public struct Rejection: Error, Sendable {
     self.dialectCode = dialectCode
   }
 
-  /// Rejects with a text for people.
+  /// Rejects with a text for people: `throw Rejection(1_000, "the room is full")`.
   public init(_ code: ResponseCode, _ detail: String = "", retryAfter: Duration? = nil) {
     self.init(code, body: Array(detail.utf8), retryAfter: retryAfter)
   }

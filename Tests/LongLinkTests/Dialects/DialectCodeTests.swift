@@ -29,6 +29,9 @@ import Testing
         #expect(error.detail == "\(entry.code) \(entry.name): \(entry.text)")
         #expect(error.body == [1, 2])
       }
+      server.on(spoken.echo, .reply(dialectCode: 404, body: Array("who?\n".utf8)))
+      let told = try await failure { try await client.request(spoken.echo, [1]) }
+      #expect(told.detail.hasSuffix(#"; the peer says: who?\n"#), "\(told)")
       server.on(spoken.echo, .reply(dialectCode: 7_777))
       let unlisted = try await failure { try await client.request(spoken.echo, [1]) }
       #expect(unlisted.code == .rejected && unlisted.dialectCode?.code == 7_777)
