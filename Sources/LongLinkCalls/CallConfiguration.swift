@@ -50,12 +50,14 @@ extension CallConfiguration {
     var policy = call.policy
     if let own = policies[call.type] { policy = policy.over(own) }
     policy = policy.over(call.methodPolicy)
-    if let service = services[call.service] { policy = policy.over(service.policy) }
+    if let service = services[call.method.service] { policy = policy.over(service.policy) }
     return policy.over(self.policy)
   }
 
   /// Makes the error of a call, with its text and the application's own error.
   func describe<Reply>(_ error: LongLinkError, of call: Call<Reply>) -> CallError {
-    CallError(error, texts: texts, applicationErrors: services[call.service]?.errors ?? [])
+    CallError(
+      error.of(call.method), texts: texts,
+      applicationErrors: services[call.method.service]?.errors ?? [])
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 import LongLinkTesting
 import Testing
 
@@ -35,7 +36,9 @@ import Testing
           return answer
         })
       responder = Responder(
-        routes: router.snapshot, peer: Peer(id: 1, address: nil, on: loop),
+        peer: Peer(
+          id: 1, address: nil, routes: router.snapshot,
+          log: PeerLog(Logger(label: "orphans") { _ in SwiftLogNoOpLogHandler() }), on: loop),
         handlers: HandlerQueue(on: loop), orphans: policy,
         on: loop)
       responder.onIdle = { [unowned self] in timesIdle += 1 }

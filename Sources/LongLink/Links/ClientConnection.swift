@@ -46,12 +46,11 @@ final class ClientConnection {
     path = core.pathHeartbeat?.path ?? 0
     let observers = core.configuration.observers
     peer = Peer(
-      id: UInt64(link.id), address: address, on: core.loop,
-      observers: core.configuration.requestObservers)
+      id: UInt64(link.id), address: address, routes: core.router.snapshot, log: core.log,
+      on: core.loop, observers: core.configuration.requestObservers)
     peer.attach(to: core)
     responder = Responder(
-      routes: core.router.snapshot, peer: peer, handlers: core.handlers, observers: observers,
-      on: core.loop)
+      peer: peer, handlers: core.handlers, observers: observers, on: core.loop)
   }
 
   /// Whether the handshake was completed.

@@ -13,12 +13,14 @@ extension LongLinkClient {
     _ method: RPCMethod<Request, Reply>, on placement: HandlerPlacement = .connectionLoop,
     _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
   ) {
-    onRequest(method.type, on: placement) { request in
-      var lease: DecodedLease?
-      defer { withExtendedLifetime(lease) {} }
-      let message = try request.decoded(as: Request.self, lease: &lease)
-      return try await handler(message, request)
-    }
+    router.set(
+      method.type, named: method.fullName.text,
+      .task(placement) { request in
+        var lease: DecodedLease?
+        defer { withExtendedLifetime(lease) {} }
+        let message = try request.decoded(as: Request.self, lease: &lease)
+        return try await handler(message, request)
+      })
   }
 
   /// Sets the handler of a method whose response has items, for connections made after this call.
@@ -33,7 +35,7 @@ extension LongLinkClient {
       @escaping @Sendable (Request, InboundRequest, ItemWriter<Item>) async throws -> Void
   ) {
     router.set(
-      method.type,
+      method.type, named: method.fullName.text,
       .stream(StreamRoute(method, on: placement, itemTimeout: itemTimeout, handler)))
   }
 
@@ -49,7 +51,7 @@ extension LongLinkClient {
     _ handler: @escaping @Sendable (InboundRequest, Items<Item>) async throws -> Reply
   ) {
     router.set(
-      method.type,
+      method.type, named: method.fullName.text,
       .stream(StreamRoute(method, on: placement, itemTimeout: itemTimeout, handler)))
   }
 
@@ -68,7 +70,7 @@ extension LongLinkClient {
       ) async throws -> Void
   ) {
     router.set(
-      method.type,
+      method.type, named: method.fullName.text,
       .stream(StreamRoute(method, on: placement, itemTimeout: itemTimeout, handler)))
   }
 }

@@ -7,8 +7,8 @@ internal import LongLinkDriver
 public struct Call<Reply: Sendable>: Sendable {
   /// The message type of the request.
   public let type: MessageType
-  /// The service of its method.
-  let service: String
+  /// The name of its method.
+  let method: MethodName
   /// The policy of this call, which overrides all others.
   public var policy: CallPolicy
   /// The policy of its method.
@@ -20,12 +20,12 @@ public struct Call<Reply: Sendable>: Sendable {
   let decode: @Sendable ([UInt8]) throws(BodyError) -> Reply
 
   init(
-    type: MessageType, service: String, body: any BodyEncodable & Sendable, policy: CallPolicy,
+    type: MessageType, method: MethodName, body: any BodyEncodable & Sendable, policy: CallPolicy,
     methodPolicy: CallPolicy, key: [UInt8]?, carrier: (any CallCarrier)? = nil,
     decode: @escaping @Sendable ([UInt8]) throws(BodyError) -> Reply
   ) {
     self.type = type
-    self.service = service
+    self.method = method
     self.body = body
     self.policy = policy
     self.methodPolicy = methodPolicy
@@ -50,7 +50,7 @@ public struct Call<Reply: Sendable>: Sendable {
     _ transform: @escaping @Sendable (Reply) throws(BodyError) -> Value
   ) -> Call<Value> {
     Call<Value>(
-      type: type, service: service, body: body, policy: policy, methodPolicy: methodPolicy,
+      type: type, method: method, body: body, policy: policy, methodPolicy: methodPolicy,
       key: key, carrier: carrier
     ) { [decode] (bytes) throws(BodyError) in
       try transform(try decode(bytes))
@@ -68,8 +68,8 @@ extension Call {
     decode: @escaping @Sendable ([UInt8]) throws(BodyError) -> Reply
   ) {
     self.init(
-      type: type, service: service, body: [UInt8](), policy: policy, methodPolicy: methodPolicy,
-      key: key, carrier: carrier, decode: decode)
+      type: type, method: MethodName("", of: service), body: [UInt8](), policy: policy,
+      methodPolicy: methodPolicy, key: key, carrier: carrier, decode: decode)
   }
 
   /// What the call does, for errors.

@@ -6,7 +6,7 @@ import LongLinkCore
 /// A call for the core: the body to send and the effective policy.
 struct CallPlan: Sendable {
   let type: MessageType
-  let service: String
+  let method: MethodName
   let body: any BodyEncodable & Sendable
   let options: RequestOptions
   /// The key of the call; nil for a call that neither shares an exchange nor uses the cache.
@@ -20,11 +20,11 @@ struct CallPlan: Sendable {
 
   /// Throws `encodingFailed` if the call needs a key and its body cannot be encoded.
   init(
-    _ type: MessageType, of service: String, _ body: any BodyEncodable & Sendable,
+    _ type: MessageType, of method: MethodName, _ body: any BodyEncodable & Sendable,
     _ policy: CallPolicy, key: [UInt8]?, carrier: (any CallCarrier)? = nil
   ) throws(LongLinkError) {
     self.type = type
-    self.service = service
+    self.method = method
     self.carrier = carrier
     options = policy.options
     cache = policy.cache.flatMap { $0.isOn ? $0 : nil }

@@ -22,7 +22,7 @@ extension RPCMethod where Request: BodyEncodable, Reply: BodyDecodable {
     _ request: Request, policy: CallPolicy = CallPolicy()
   ) -> Call<Reply> {
     Call(
-      type: type, service: service, body: request, policy: policy,
+      type: type, method: fullName, body: request, policy: policy,
       methodPolicy: CallPolicy(options, isShared: idempotency == .readOnly ? true : nil), key: nil
     ) { (bytes) throws(BodyError) in
       try Reply(copying: bytes)

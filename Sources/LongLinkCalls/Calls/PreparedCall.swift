@@ -15,7 +15,7 @@ struct PreparedCall<Reply: Sendable>: Sendable {
     self.configuration = configuration
     do throws(LongLinkError) {
       plan = try CallPlan(
-        call.type, of: call.service, call.body, configuration.policy(of: call), key: call.key,
+        call.type, of: call.method, call.body, configuration.policy(of: call), key: call.key,
         carrier: call.carrier)
     } catch {
       throw configuration.describe(error, of: call)

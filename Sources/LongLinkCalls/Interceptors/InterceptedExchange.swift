@@ -48,7 +48,8 @@ final class InterceptedExchange {
   func begin(_ options: RequestOptions, isRefresh: Bool) -> any CallExchange {
     timer = loop.schedule(at: deadline, self, token: 0)
     let request = OutboundRequest(
-      type: plan.type, service: plan.service, operation: plan.operation.description,
+      type: plan.type, service: plan.method.service,
+      operation: plan.operation.text(of: plan.method.text),
       body: plan.body, options: options, deadline: deadline, isRefresh: isRefresh,
       clock: loop.clock)
     let bound = LoopBound(self, on: loop)

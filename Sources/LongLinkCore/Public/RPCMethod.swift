@@ -45,11 +45,26 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
     return method
   }
 
-  /// The method's full name as gRPC writes it, such as `chat.Chat/Say`; empty for a method without
-  /// a name.
-  package var fullName: String {
-    name.isEmpty || service.isEmpty ? name : "\(service)/\(name)"
+  /// The method's name for errors and logs.
+  @usableFromInline package var fullName: MethodName { MethodName(name, of: service) }
+}
+
+/// The full name of a method as gRPC writes it, such as `chat.Chat/Say`. It is put together where
+/// it is shown, so that only errors and log lines pay for it.
+@usableFromInline package struct MethodName: Sendable {
+  package let name: String
+  package let service: String
+
+  /// That of a request without a method.
+  @usableFromInline package static let none = MethodName("")
+
+  package init(_ name: String, of service: String = "") {
+    self.name = name
+    self.service = service
   }
+
+  /// The name as text; empty for a method without a name.
+  package var text: String { name.isEmpty || service.isEmpty ? name : "\(service)/\(name)" }
 }
 
 /// In an ``RPCMethod``, the type of a request or response that consists of items. There are no

@@ -37,6 +37,9 @@ package final class ExchangeRecord: @unchecked Sendable {
 
   package let direction: Direction
   package let type: MessageType
+  /// The full name of the method of a peer's request; nil if its route has none, and for a request
+  /// of this side, whose caller knows it.
+  package let method: String?
   /// Whether the request carries items; false for one that was refused before it arrived.
   package let isStream: Bool
   /// When the request was made, or arrived.
@@ -75,11 +78,12 @@ package final class ExchangeRecord: @unchecked Sendable {
   package private(set) var error: LongLinkError?
 
   private init(
-    _ direction: Direction, _ type: MessageType, isStream: Bool, on loop: EventLoop,
-    _ observers: Observers
+    _ direction: Direction, _ type: MessageType, _ method: String? = nil, isStream: Bool,
+    on loop: EventLoop, _ observers: Observers
   ) {
     self.direction = direction
     self.type = type
+    self.method = method
     self.isStream = isStream
     self.loop = loop
     self.observers = observers
@@ -128,22 +132,22 @@ extension RequestPort {
   /// Begins the record of a request, where it is made; nil if nobody observes. The interceptors
   /// change its options.
   func record(
-    _ type: MessageType, _ names: MethodNames, isStream: Bool = false,
+    _ type: MessageType, _ method: MethodName, isStream: Bool = false,
     _ options: inout RequestOptions
   ) -> ExchangeRecord? {
     guard let observers else { return nil }
-    return ExchangeRecord(type, names, isStream: isStream, &options, on: loop, observers)
+    return ExchangeRecord(type, method, isStream: isStream, &options, on: loop, observers)
   }
 }
 
 extension ExchangeRecord {
   convenience init(
-    _ type: MessageType, _ names: MethodNames, isStream: Bool, _ options: inout RequestOptions,
+    _ type: MessageType, _ method: MethodName, isStream: Bool, _ options: inout RequestOptions,
     on loop: EventLoop, _ observers: Observers
   ) {
     self.init(.outbound, type, isStream: isStream, on: loop, observers)
     if !observers.interceptors.isEmpty {
-      var request = InterceptedRequest(type, names, isStream: isStream, options)
+      var request = InterceptedRequest(type, method, isStream: isStream, options)
       do {
         for interceptor in observers.interceptors { try interceptor(&request) }
       } catch {
@@ -198,10 +202,10 @@ extension ExchangeEnding {
 extension ExchangeRecord {
   /// Begins the record of a request of the peer that has arrived.
   convenience init(
-    _ type: MessageType, _ serial: UInt32, _ count: Int, isStream: Bool,
+    _ type: MessageType, of method: String?, _ serial: UInt32, _ count: Int, isStream: Bool,
     _ metadata: ReceivedMetadata?, on link: Link, _ observers: Observers
   ) {
-    self.init(.inbound, type, isStream: isStream, on: link.loop, observers)
+    self.init(.inbound, type, method, isStream: isStream, on: link.loop, observers)
     self.serial = serial
     self.link = link.record
     requestBytes = count

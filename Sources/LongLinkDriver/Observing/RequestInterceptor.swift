@@ -22,10 +22,10 @@ public struct InterceptedRequest: Sendable {
 
   typealias End = @Sendable (LongLinkError?, Duration) -> Void
 
-  init(_ type: MessageType, _ names: MethodNames, isStream: Bool, _ options: RequestOptions) {
+  init(_ type: MessageType, _ method: MethodName, isStream: Bool, _ options: RequestOptions) {
     self.type = type
-    method = names.method
-    service = names.service
+    self.method = method.name
+    service = method.service
     self.isStream = isStream
     self.options = options
   }
@@ -51,21 +51,6 @@ public struct InterceptedRequest: Sendable {
 /// error, if that is a ``LongLinkError``; `cancelled` for a `CancellationError`; and else
 /// `intercepted` with the error's text as `detail`, all with delivery `notSent`.
 public typealias RequestInterceptor = @Sendable (inout InterceptedRequest) throws -> Void
-
-/// The names of a request's method; empty if it has none.
-@usableFromInline package struct MethodNames: Sendable {
-  let method: String
-  let service: String
-
-  @usableFromInline static let none = MethodNames()
-
-  private init() { (method, service) = ("", "") }
-
-  @usableFromInline init<Request, Reply>(_ method: RPCMethod<Request, Reply>) {
-    self.method = method.name
-    service = method.service
-  }
-}
 
 extension LongLinkError {
   /// The error of a request that an interceptor has refused.

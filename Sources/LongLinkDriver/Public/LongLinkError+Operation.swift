@@ -21,10 +21,14 @@ extension LongLinkError.Operation {
 }
 
 extension LongLinkError.Operation: CustomStringConvertible {
-  package var description: String {
-    switch self {
-    case .request(let type, let serial?): "request type=\(type) serial=\(serial)"
-    case .request(let type, nil): "request type=\(type)"
+  package var description: String { text(of: "") }
+
+  /// The operation as text; a request's with the name of its method, unless that is empty.
+  package func text(of method: String) -> String {
+    let name = method.isEmpty ? "" : "\(method) "
+    return switch self {
+    case .request(let type, let serial?): "request \(name)type=\(type) serial=\(serial)"
+    case .request(let type, nil): "request \(name)type=\(type)"
     case .push(let type): "push type=\(type)"
     case .exchange(let text, _): text
     case .check(let field): "check `\(field)`"

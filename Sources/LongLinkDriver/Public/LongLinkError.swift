@@ -83,6 +83,7 @@ public struct LongLinkError: Error, Sendable {
     var code: Code
     var delivery: Delivery
     let operation: Operation
+    var method = ""
     var detail: String
     let peer: SocketAddress?
     let response: ResponseCode?
@@ -147,8 +148,11 @@ public struct LongLinkError: Error, Sendable {
   public var delivery: Delivery { storage.delivery }
   /// The operation, for an error that is derived from this one.
   package var doing: Operation { storage.operation }
-  /// The operation as text, with the message type and serial of a request.
-  public var operation: String { storage.operation.description }
+  /// The operation as text, with the method, message type and serial of a request.
+  public var operation: String { storage.operation.text(of: storage.method) }
+  /// The full name of the method, such as `chat.Chat/Say`, whose request failed; nil for a request
+  /// that was made with a message type alone.
+  public var method: String? { storage.method.isEmpty ? nil : storage.method }
   /// The message type of the request or push that failed.
   public var messageType: MessageType? { storage.operation.messageType }
   /// The serial of the request that failed, which the logs of both sides contain; nil if it had
@@ -197,6 +201,12 @@ extension LongLinkError {
   package func noting(_ note: String?) -> LongLinkError {
     guard let note else { return self }
     return changed { $0.detail = $0.detail.isEmpty ? note : "\($0.detail); \(note)" }
+  }
+
+  /// Returns the error with the name of the method whose request failed.
+  @usableFromInline package func of(_ method: MethodName) -> LongLinkError {
+    let name = method.text
+    return name.isEmpty ? self : changed { $0.method = name }
   }
 
   /// Returns the error with another code.

@@ -21,28 +21,28 @@ public struct RequestHandle: Sendable {
 
   /// Sends a request: within this call on the loop, and in a job of the loop from elsewhere.
   @usableFromInline package init(
-    _ port: RequestPort, _ type: MessageType, _ names: MethodNames, _ body: consuming RequestBody,
+    _ port: RequestPort, _ type: MessageType, _ method: MethodName, _ body: consuming RequestBody,
     _ options: borrowing RequestOptions, _ executor: borrowing CallbackExecutor,
     _ completion: @escaping @Sendable (Result<[UInt8], LongLinkError>) -> Void
   ) {
-    self.init(port, type, names, body, options, .handler(executor.calling(completion)))
+    self.init(port, type, method, body, options, .handler(executor.calling(completion)))
   }
 
   /// Sends a request that carries items, in the same way.
   init(_ stream: StreamRequest) {
     let options = stream.options.request
     self.init(
-      stream.port, stream.type, stream.names, stream.body, options, .stream(stream.channel))
+      stream.port, stream.type, stream.method, stream.body, options, .stream(stream.channel))
   }
 
   private init(
-    _ port: RequestPort, _ type: MessageType, _ names: MethodNames, _ body: consuming RequestBody,
+    _ port: RequestPort, _ type: MessageType, _ method: MethodName, _ body: consuming RequestBody,
     _ options: borrowing RequestOptions, _ completion: consuming Completion
   ) {
     self.port = port
     self.type = type
     if port.observers != nil {
-      target = RequestHandle.submitObserved(port, type, names, body, copy options, completion)
+      target = RequestHandle.submitObserved(port, type, method, body, copy options, completion)
     } else {
       target = RequestHandle.submit(port, type, body, options, completion)
     }
@@ -65,11 +65,11 @@ public struct RequestHandle: Sendable {
 
   @inline(never)
   private static func submitObserved(
-    _ port: RequestPort, _ type: MessageType, _ names: MethodNames, _ body: RequestBody,
+    _ port: RequestPort, _ type: MessageType, _ method: MethodName, _ body: RequestBody,
     _ options: RequestOptions, _ completion: Completion
   ) -> Target {
     var options = options
-    let record = port.record(type, names, isStream: completion.isStream, &options)
+    let record = port.record(type, method, isStream: completion.isStream, &options)
     let completion = completion.recorded(by: record)
     guard let refusal = record?.refusal else {
       return submit(port, type, body, options, completion)

@@ -221,11 +221,11 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
 /// The same for a request that is observed or intercepted.
 @inline(never)
 @usableFromInline package func awaitObservedResponse(
-  _ port: RequestPort, _ type: MessageType, _ names: MethodNames, _ body: RequestBody,
+  _ port: RequestPort, _ type: MessageType, _ method: MethodName, _ body: RequestBody,
   _ options: RequestOptions
 ) async throws(LongLinkError) -> [UInt8] {
   var options = options
-  let record = port.record(type, names, &options)
+  let record = port.record(type, method, &options)
   if let record, let refusal = record.refusal {
     port.loop.execute { record.end(.failure(refusal)) }
     throw refusal

@@ -79,11 +79,11 @@ extension RequestSender {
   }
 
   private func awaitBlocking(
-    _ type: MessageType, _ names: MethodNames, _ body: RequestBody, _ options: RequestOptions
+    _ type: MessageType, _ method: MethodName, _ body: RequestBody, _ options: RequestOptions
   ) throws(LongLinkError) -> [UInt8] {
     BlockingSlot<Outcome>.preconditionMayBlock(on: loop)
     let slot = BlockingSlot<Outcome>()
-    _ = RequestHandle(port, type, names, body, options, .connectionLoop) { slot.fill($0) }
+    _ = RequestHandle(port, type, method, body, options, .connectionLoop) { slot.fill($0) }
     return try slot.wait().get()
   }
 }
@@ -101,14 +101,18 @@ extension RequestSender {
     options: RequestOptions = RequestOptions()
   ) async throws(LongLinkError) -> Reply {
     let options = options.over(method.options)
-    let bytes =
-      if port.observers != nil {
-        try await awaitObservedResponse(
-          port, method.type, MethodNames(method), RequestBody(request), options)
-      } else {
-        try await awaitResponse(port, method.type, RequestBody(request), options)
-      }
-    return try Reply(of: bytes, method.type)
+    do throws(LongLinkError) {
+      let bytes =
+        if port.observers != nil {
+          try await awaitObservedResponse(
+            port, method.type, method.fullName, RequestBody(request), options)
+        } else {
+          try await awaitResponse(port, method.type, RequestBody(request), options)
+        }
+      return try Reply(of: bytes, method.type)
+    } catch {
+      throw error.of(method.fullName)
+    }
   }
 
   /// Sends a request of a method and returns its handle at once.
@@ -117,7 +121,7 @@ extension RequestSender {
     options: RequestOptions = RequestOptions()
   ) -> RequestTask<Reply> {
     RequestTask(
-      port, method.type, MethodNames(method), RequestBody(request), options.over(method.options))
+      port, method.type, method.fullName, RequestBody(request), options.over(method.options))
   }
 
   /// Sends a request of a method and calls `completion` once with its reply, on the given executor.
@@ -128,13 +132,13 @@ extension RequestSender {
     completion: @escaping @Sendable (Result<Reply, LongLinkError>) -> Void
   ) -> RequestHandle {
     RequestHandle(
-      port, method.type, MethodNames(method), RequestBody(request), options.over(method.options),
+      port, method.type, method.fullName, RequestBody(request), options.over(method.options),
       executor
-    ) { outcome in
-      completion(
-        outcome.flatMap { bytes in
-          Result { () throws(LongLinkError) in try Reply(of: bytes, method.type) }
-        })
+    ) { [type = method.type, name = method.fullName] outcome in
+      let reply = outcome.flatMap { bytes in
+        Result { () throws(LongLinkError) in try Reply(of: bytes, type) }
+      }
+      completion(reply.mapError { $0.of(name) })
     }
   }
 
@@ -145,10 +149,14 @@ extension RequestSender {
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     options: RequestOptions = RequestOptions()
   ) throws(LongLinkError) -> Reply {
-    try Reply(
-      of: try awaitBlocking(
-        method.type, MethodNames(method), RequestBody(request), options.over(method.options)),
-      method.type)
+    do throws(LongLinkError) {
+      return try Reply(
+        of: try awaitBlocking(
+          method.type, method.fullName, RequestBody(request), options.over(method.options)),
+        method.type)
+    } catch {
+      throw error.of(method.fullName)
+    }
   }
 }
 

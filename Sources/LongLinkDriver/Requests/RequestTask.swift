@@ -9,13 +9,15 @@ internal import Synchronization
 /// It may be used from any thread. Releasing it does not cancel the request.
 public struct RequestTask<Reply: Sendable>: Sendable {
   let request: SubmittedRequest
+  private let method: MethodName
 
   /// Sends a request: within this call on the loop, and in a job of the loop from elsewhere.
   init(
-    _ port: RequestPort, _ type: MessageType, _ names: MethodNames, _ body: RequestBody,
+    _ port: RequestPort, _ type: MessageType, _ method: MethodName, _ body: RequestBody,
     _ options: RequestOptions
   ) {
-    request = SubmittedRequest(port, type, names, body, options)
+    self.method = method
+    request = SubmittedRequest(port, type, method, body, options)
   }
 
   /// The message type of the request.
@@ -36,7 +38,13 @@ extension RequestTask where Reply: BodyDecodable {
   /// Throws the error of the request, or `decodingFailed`, delivery `answered`, if the body does
   /// not decode.
   public var value: Reply {
-    get async throws(LongLinkError) { try Reply(of: try await request.value, request.type) }
+    get async throws(LongLinkError) {
+      do throws(LongLinkError) {
+        return try Reply(of: try await request.value, request.type)
+      } catch {
+        throw error.of(method)
+      }
+    }
   }
 }
 
@@ -54,13 +62,13 @@ final class SubmittedRequest: Sendable {
   private let progress = Mutex(Progress())
 
   init(
-    _ port: RequestPort, _ type: MessageType, _ names: MethodNames, _ body: RequestBody,
+    _ port: RequestPort, _ type: MessageType, _ method: MethodName, _ body: RequestBody,
     _ options: RequestOptions
   ) {
     self.port = port
     self.type = type
     var options = options
-    let record = port.record(type, names, &options)
+    let record = port.record(type, method, &options)
     if port.loop.isCurrent {
       submit(body, options, record)
     } else {

@@ -129,6 +129,10 @@ public final class Peer: RequestSender {
   private let identity = Mutex<Identity?>(nil)
   /// What its messages take, decoded; nil on a client.
   let decoded: DecodedMemory?
+  /// The handlers of its requests.
+  let routes: Routes
+  /// Where handlers log what they say of its requests.
+  let log: PeerLog
 
   /// Who the peer is, and how its connection is secured.
   private final class Identity: Sendable {
@@ -173,10 +177,12 @@ public final class Peer: RequestSender {
   }
 
   package init(
-    id: UInt64, address: SocketAddress?, on loop: EventLoop, decoded: DecodedMemory? = nil,
-    observers: Observers? = nil
+    id: UInt64, address: SocketAddress?, routes: Routes, log: PeerLog, on loop: EventLoop,
+    decoded: DecodedMemory? = nil, observers: Observers? = nil
   ) {
     self.decoded = decoded
+    self.routes = routes
+    self.log = log
     connectionID = id
     self.address = address
     self.loop = loop

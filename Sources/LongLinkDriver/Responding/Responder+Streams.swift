@@ -37,7 +37,8 @@ extension Responder {
     let shape = link.connection.streams.shape(of: arrival.serial)
     guard shape == wanted else {
       return """
-        message type \(arrival.tag) carries \(wanted.text); the request asks for \(shape.text)
+        \(routes.title(of: arrival.type)) carries \(wanted.text); the request asks for \
+        \(shape.text)
         """
     }
     guard shape.isEmpty || link.metadata?.idempotencyKey.isEmpty ?? true else {
@@ -48,7 +49,8 @@ extension Responder {
 
   func start(_ route: StreamRoute, _ request: InboundRequest, on link: Link) {
     let channel = ItemChannel(
-      request.type, route.shape, itemTimeout: route.itemTimeout, serial: request.serial, on: link)
+      request.type, route.shape, of: routes.names[request.type].map { MethodName($0) },
+      itemTimeout: route.itemTimeout, serial: request.serial, on: link)
     let bound = BoundChannel(channel, decoded: link.memory.decoded)
     let handler = route.handler
     start(

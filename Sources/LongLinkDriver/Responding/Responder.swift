@@ -32,14 +32,14 @@ package final class Responder {
   package var onIdle: (() -> Void)?
 
   package init(
-    routes: Routes, peer: Peer, handlers: HandlerQueue, observers: Observers? = nil,
+    peer: Peer, handlers: HandlerQueue, observers: Observers? = nil,
     orphans: OrphanPolicy = .cancelled, on loop: EventLoop
   ) {
     self.handlers = handlers
     self.observers = observers
     self.loop = loop
-    self.routes = routes
     self.peer = peer
+    routes = peer.routes
     orphanPolicy = orphans
   }
 
@@ -98,8 +98,8 @@ package final class Responder {
   private func begin(_ arrival: Arrival, on link: Link, _ observers: Observers) {
     let isStream = link.hasStreams && !link.connection.streams.shape(of: arrival.serial).isEmpty
     record = ExchangeRecord(
-      arrival.type, arrival.serial, arrival.payload.count, isStream: isStream, link.metadata,
-      on: link, observers)
+      arrival.type, of: routes.names[arrival.type], arrival.serial, arrival.payload.count,
+      isStream: isStream, link.metadata, on: link, observers)
   }
 
   /// Records what becomes of a request during a call.
@@ -114,7 +114,8 @@ package final class Responder {
   /// The core has refused a request before it got here.
   package func refused(_ type: MessageType, _ serial: UInt32, _ code: ResponseCode, on link: Link) {
     guard let observers else { return }
-    ExchangeRecord(type, serial, 0, isStream: false, nil, on: link, observers)
+    let method = routes.names[type]
+    ExchangeRecord(type, of: method, serial, 0, isStream: false, nil, on: link, observers)
       .respond(code, isRefused: true, 0, isSent: true, on: link)
   }
 
@@ -194,7 +195,8 @@ package final class Responder {
       channel.whenWritten {
         self.conclude(work, result)
       } orLate: {
-        self.interrupt(work, .deadlinePassed, "the peer took no item in time")
+        self.interrupt(
+          work, .deadlinePassed, "the peer took no item within \(channel.itemTimeText)")
       }
       return
     }

@@ -49,35 +49,46 @@ package struct StreamRoute: Sendable {
 
 /// The handlers by message type. It may be used from any thread.
 package final class Router: Sendable {
-  private let routes = Mutex(SerialTable<Route>())
+  private struct Table: ~Copyable {
+    var routes = SerialTable<Route>()
+    var names: [MessageType: String] = [:]
+  }
+
+  private let table = Mutex(Table())
 
   package init() {}
 
-  /// Sets the handler of a type, replacing any earlier one.
-  package func set(_ type: MessageType, _ route: Route) {
-    // Plus 1, because type 0 is valid but the table uses 0 for free slots.
-    routes.withLock { $0[type.rawValue + 1] = route }
+  /// Sets the handler of a type, replacing any earlier one. `name` is that of its method; empty if
+  /// it has none.
+  package func set(_ type: MessageType, named name: String = "", _ route: Route) {
+    table.withLock { table in
+      // Plus 1, because type 0 is valid but the table uses 0 for free slots.
+      table.routes[type.rawValue + 1] = route
+      table.names[type] = name.isEmpty ? nil : name
+    }
   }
 
   /// Whether a type has a handler.
   package func contains(_ type: MessageType) -> Bool {
-    routes.withLock { $0.contains(type.rawValue + 1) }
+    table.withLock { $0.routes.contains(type.rawValue + 1) }
   }
+
+  /// The names of the methods that have handlers.
+  package var names: [MessageType: String] { table.withLock { $0.names } }
 
   /// A snapshot of the routes. A connection keeps the snapshot that it was opened with.
   package var snapshot: Routes { snapshot { _, route in route } }
 
-  /// A snapshot of the routes, each of them changed by a function. `names` are those of methods.
-  package func snapshot(
-    names: [MessageType: String] = [:], changing change: (MessageType, Route) -> Route
-  ) -> Routes {
-    let routes = routes.withLock { $0.copy() }
+  /// A snapshot of the routes, each of them changed by a function.
+  package func snapshot(changing change: (MessageType, Route) -> Route) -> Routes {
+    let table = table.withLock { Table(routes: $0.routes.copy(), names: $0.names) }
+    let routes = table.routes
     var entries = SerialTable<Routes.Entry>()
     for key in routes.keys.sorted() {
       guard let route = routes[key] else { continue }
       entries[key] = Routes.Entry(change(MessageType(tag: key - 1), route))
     }
-    return Routes(entries, names)
+    return Routes(entries, table.names)
   }
 }
 
@@ -98,7 +109,7 @@ package final class Routes: Sendable {
 
   private let table: SerialTable<Entry>
 
-  /// The names of methods, for the log.
+  /// The names of methods, for logs and errors.
   let names: [MessageType: String]
 
   fileprivate init(_ table: consuming SerialTable<Entry>, _ names: [MessageType: String]) {
@@ -109,6 +120,11 @@ package final class Routes: Sendable {
   /// The slot of the route of a type; nil if it has none.
   @inline(__always)
   func slot(of type: MessageType) -> Int? { table.slot(of: type.rawValue + 1) }
+
+  /// A type as text for people, with the name of its method if it has one.
+  func title(of type: MessageType) -> String {
+    names[type].map { "\($0) (message type \(type))" } ?? "message type \(type)"
+  }
 
   subscript(slot: Int) -> Route { table[slot: slot].route }
   /// The items of its exchanges.

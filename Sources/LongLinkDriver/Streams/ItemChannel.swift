@@ -34,6 +34,8 @@ package final class ItemChannel {
   let number = ItemChannel.count.add(1, ordering: .relaxed).newValue
   /// The type of the request, for errors.
   private let type: MessageType
+  /// The method of the request, for errors.
+  private let method: MethodName?
   /// The directions in which this side may send and receive.
   private let shape: StreamShape
   let isRequester: Bool
@@ -71,10 +73,12 @@ package final class ItemChannel {
 
   /// Makes the requester's side.
   package init(
-    _ type: MessageType, _ shape: StreamShape, _ options: StreamOptions, on loop: EventLoop
+    _ type: MessageType, _ shape: StreamShape, _ options: StreamOptions,
+    of method: MethodName? = nil, on loop: EventLoop
   ) {
     self.loop = loop
     self.type = type
+    self.method = method
     self.shape = shape
     isRequester = true
     window = options.window
@@ -83,10 +87,12 @@ package final class ItemChannel {
 
   /// Makes the responder's side of a request that has arrived.
   init(
-    _ type: MessageType, _ shape: StreamShape, itemTimeout: Int64?, serial: UInt32, on link: Link
+    _ type: MessageType, _ shape: StreamShape, of method: MethodName?, itemTimeout: Int64?,
+    serial: UInt32, on link: Link
   ) {
     loop = link.loop
     self.type = type
+    self.method = method
     self.shape = shape
     isRequester = false
     window = nil
@@ -151,6 +157,7 @@ extension ItemChannel {
   /// The exchange has ended; for a responder, by a cancel or with its connection.
   func ended(_ outcome: Outcome) {
     guard self.outcome == nil else { return }
+    let outcome = outcome.mapError { named($0) }
     self.outcome = outcome
     // A handler that goes on regardless must not keep them: a peer could cancel one stream after
     // the other, and each would hold a window.
@@ -205,10 +212,15 @@ extension ItemChannel {
   func error(
     _ code: LongLinkError.Code, _ detail: String, delivery: Delivery? = nil
   ) -> LongLinkError {
-    LongLinkError(
-      code, delivery: delivery ?? outcome?.delivery ?? .sent,
-      doing: .request(type, serial: serial), detail: detail, peer: peer,
-      stream: number)
+    named(
+      LongLinkError(
+        code, delivery: delivery ?? outcome?.delivery ?? .sent,
+        doing: .request(type, serial: serial), detail: detail, peer: peer,
+        stream: number))
+  }
+
+  private func named(_ error: LongLinkError) -> LongLinkError {
+    method.map { error.of($0) } ?? error
   }
 }
 
@@ -313,6 +325,9 @@ extension ItemChannel {
     if let resume = reading.cancel(id) { resume(failedRead(.cancelled, "")) }
   }
 
+  /// The longest wait for an item, as text.
+  var itemTimeText: String { "\(Duration.nanoseconds(itemTimeout ?? 0)) (`itemTimeout`)" }
+
   private func failedRead(_ code: LongLinkError.Code, _ detail: String) -> Read {
     .ended(.failure(error(code, detail).with(itemsReceived: itemsRead)))
   }
@@ -355,10 +370,10 @@ extension ItemChannel: TimerHandler {
     timer = nil
     let now = loop.driver.now
     if let resume = reading.expire(at: now) {
-      resume(failedRead(.deadlineExceeded, "no item came in time"))
+      resume(failedRead(.deadlineExceeded, "no item came within \(itemTimeText)"))
     }
     if writing.expires(at: now) {
-      failWriters(error(.deadlineExceeded, "the peer took no item in time"))
+      failWriters(error(.deadlineExceeded, "the peer took no item within \(itemTimeText)"))
       // Nobody else gives up an item that the connection has taken.
       writing.onLate?()
     }

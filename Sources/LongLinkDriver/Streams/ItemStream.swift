@@ -35,7 +35,7 @@ struct StreamRequest: Sendable {
   /// Where the request goes.
   let port: RequestPort
   let type: MessageType
-  let names: MethodNames
+  let method: MethodName
   let body: RequestBody
   let options: StreamOptions
   let channel: BoundChannel
@@ -44,7 +44,7 @@ struct StreamRequest: Sendable {
 
   init(
     _ type: MessageType, _ body: RequestBody, _ shape: StreamShape, _ options: StreamOptions,
-    names: MethodNames = .none, on port: RequestPort
+    of method: MethodName = .none, on port: RequestPort
   ) {
     if let window = options.window {
       precondition(
@@ -53,10 +53,10 @@ struct StreamRequest: Sendable {
     }
     self.port = port
     self.type = type
-    self.names = names
+    self.method = method
     self.body = body
     self.options = options
-    let channel = ItemChannel(type, shape, options, on: port.loop)
+    let channel = ItemChannel(type, shape, options, of: method, on: port.loop)
     number = channel.number
     self.channel = BoundChannel(channel)
   }

@@ -97,7 +97,7 @@ extension RequestSender {
   ) -> RequestHandle {
     let request = StreamRequest(
       method.type, RequestBody(request), .responseItems, options.over(method.options),
-      names: MethodNames(method), on: port)
+      of: method.fullName, on: port)
     return start(request, on: executor, onItem) { completion($0.map { _ in }) }
   }
 
@@ -113,7 +113,7 @@ extension RequestSender {
   ) throws {
     let request = StreamRequest(
       method.type, RequestBody(request), .responseItems, options.over(method.options),
-      names: MethodNames(method), on: port)
+      of: method.fullName, on: port)
     _ = try readBlocking(request, onItem)
   }
 }

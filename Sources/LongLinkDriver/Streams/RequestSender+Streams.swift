@@ -67,7 +67,7 @@ extension RequestSender {
     ItemStream(
       StreamRequest(
         method.type, RequestBody(request), .responseItems, options.over(method.options),
-        names: MethodNames(method), on: port))
+        of: method.fullName, on: port))
   }
 
   /// Sends a request with items of yours, and returns the decoded reply.
@@ -79,10 +79,14 @@ extension RequestSender {
     _ work: (ItemWriter<Item>) async throws -> Void
   ) async throws -> Reply {
     let request = StreamRequest(
-      method.type, .bytes([]), .requestItems, options.over(method.options),
-      names: MethodNames(method), on: port)
+      method.type, .bytes([]), .requestItems, options.over(method.options), of: method.fullName,
+      on: port)
     let bytes = try await run(request) { channel in try await work(ItemWriter(channel)) }
-    return try Reply(of: bytes, method.type)
+    do throws(LongLinkError) {
+      return try Reply(of: bytes, method.type)
+    } catch {
+      throw error.of(method.fullName)
+    }
   }
 
   /// Sends a request with items in both directions.
@@ -97,7 +101,7 @@ extension RequestSender {
   ) async throws {
     let request = StreamRequest(
       method.type, .bytes([]), [.requestItems, .responseItems], options.over(method.options),
-      names: MethodNames(method), on: port)
+      of: method.fullName, on: port)
     _ = try await run(request) { try await work(Items($0), ItemWriter($0)) }
   }
 }

@@ -54,10 +54,10 @@ final class ServerConnection {
       group: admission.group,
       readLimits: lane.configuration.readLimits, observers: observers)
     peer = Peer(
-      id: id, address: link.peer, on: lane.loop, decoded: link.memory.decoded, observers: observers)
+      id: id, address: link.peer, routes: lane.routes, log: lane.log, on: lane.loop,
+      decoded: link.memory.decoded, observers: observers)
     responder = Responder(
-      routes: lane.routes, peer: peer, handlers: lane.handlers, observers: observers,
-      on: lane.loop)
+      peer: peer, handlers: lane.handlers, observers: observers, on: lane.loop)
     peer.attach(to: self)
     responder.onIdle = { [unowned self] in finishIfDrained() }
   }

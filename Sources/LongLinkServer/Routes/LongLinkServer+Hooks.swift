@@ -93,7 +93,7 @@ extension LongLinkServer {
     at place: SourcePlace, _ route: Route
   ) {
     setOnce(.route(type), named: name, at: place) { hooks in
-      router.set(type, route)
+      router.set(type, named: name, route)
       hooks.rules[type] = rule
     }
   }

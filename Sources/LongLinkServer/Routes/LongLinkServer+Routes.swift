@@ -69,7 +69,7 @@ extension LongLinkServer {
     _ handler: @escaping @Sendable (Request, InboundRequest) throws -> Reply
   ) {
     setRoute(
-      method.type, named: method.fullName, requires: rule, at: SourcePlace(fileID, line),
+      method.type, named: method.fullName.text, requires: rule, at: SourcePlace(fileID, line),
       .inline { request in
         var lease: DecodedLease?
         defer { withExtendedLifetime(lease) {} }
@@ -89,7 +89,7 @@ extension LongLinkServer {
     _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
   ) {
     setRoute(
-      method.type, named: method.fullName, requires: rule, at: SourcePlace(fileID, line),
+      method.type, named: method.fullName.text, requires: rule, at: SourcePlace(fileID, line),
       .task(placement) { request in
         var lease: DecodedLease?
         defer { withExtendedLifetime(lease) {} }

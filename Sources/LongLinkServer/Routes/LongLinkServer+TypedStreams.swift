@@ -17,7 +17,7 @@ extension LongLinkServer {
       @escaping @Sendable (Request, InboundRequest, ItemWriter<Item>) async throws -> Void
   ) {
     setRoute(
-      method.type, named: method.fullName, requires: rule, at: SourcePlace(fileID, line),
+      method.type, named: method.fullName.text, requires: rule, at: SourcePlace(fileID, line),
       .stream(StreamRoute(method, on: placement, itemTimeout: itemTimeout, handler)))
   }
 
@@ -33,7 +33,7 @@ extension LongLinkServer {
     _ handler: @escaping @Sendable (InboundRequest, Items<Item>) async throws -> Reply
   ) {
     setRoute(
-      method.type, named: method.fullName, requires: rule, at: SourcePlace(fileID, line),
+      method.type, named: method.fullName.text, requires: rule, at: SourcePlace(fileID, line),
       .stream(StreamRoute(method, on: placement, itemTimeout: itemTimeout, handler)))
   }
 
@@ -52,7 +52,7 @@ extension LongLinkServer {
       ) async throws -> Void
   ) {
     setRoute(
-      method.type, named: method.fullName, requires: rule, at: SourcePlace(fileID, line),
+      method.type, named: method.fullName.text, requires: rule, at: SourcePlace(fileID, line),
       .stream(StreamRoute(method, on: placement, itemTimeout: itemTimeout, handler)))
   }
 }

@@ -27,25 +27,16 @@ struct ServerHooks: Sendable {
 }
 
 extension ServerHooks {
-  /// What rules allow to clients with a principal alone, for the log; nil for nothing.
-  var needsPrincipal: String? {
+  /// What rules allow to clients with a principal alone, for the log; nil for nothing. `names` are
+  /// those of methods.
+  func needsPrincipal(_ names: [MessageType: String]) -> String? {
     if rule.condition.needsPrincipal { return "all without a rule of their own" }
     let types = Set(rules.filter { $0.value.condition.needsPrincipal }.keys)
       .union(pushRules.filter { $0.value.condition.needsPrincipal }.keys)
       .sorted { $0.rawValue < $1.rawValue }
     guard !types.isEmpty else { return nil }
-    let names = methodNames
     let text = types.prefix(8).map { names[$0] ?? "\($0)" }.joined(separator: ", ")
     return types.count > 8 ? "\(text) and \(types.count - 8) more" : text
-  }
-
-  /// The names of the routes' methods, as far as they have any.
-  var methodNames: [MessageType: String] {
-    var names: [MessageType: String] = [:]
-    for case (.route(let type), let origin) in origins where !origin.name.isEmpty {
-      names[type] = origin.name
-    }
-    return names
   }
 
   /// The functions as loops use them: with the rules of pushes.

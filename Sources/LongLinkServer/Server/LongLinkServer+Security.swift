@@ -15,7 +15,8 @@ extension LongLinkServer {
   /// Warns of settings that contradict each other: clients are let in to nothing, or their
   /// credentials are sent without encryption.
   func warnOfAccess(_ hooks: ServerHooks) {
-    guard configuration.identity.authenticate == nil, let types = hooks.needsPrincipal else {
+    guard configuration.identity.authenticate == nil, let types = hooks.needsPrincipal(router.names)
+    else {
       return
     }
     configuration.logger.warning(

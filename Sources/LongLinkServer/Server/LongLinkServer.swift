@@ -133,9 +133,8 @@ extension LongLinkServer {
       throw LongLinkError(
         .closed, doing: "start the server", detail: "it is already running, or was shut down")
     }
-    let names = hooks.methodNames
-    let (loops, own) = try makeLoopsOrReset(names)
-    let routes = router.snapshot(names: names) { hooks.settled($1, of: $0) }
+    let (loops, own) = try makeLoopsOrReset(router.names)
+    let routes = router.snapshot { hooks.settled($1, of: $0) }
     let lanes = loops.map { loop in
       let lane = ServerLane(
         loop: loop, configuration, settings, routes: routes, hooks: hooks, shared: shared)
