@@ -30,6 +30,12 @@ struct ResumptionTests {
       return RequestID(serial: 1, number: UInt64(kinds.count))
     }
 
+    func submit(
+      _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
+      _ completion: Completion, after delay: Int64
+    ) -> RequestID { submit(type, body, options, completion) }
+
+    let reconnect = ReconnectPolicy()
     func cancel(_ id: RequestID) {}
     func state(of id: RequestID) -> RequestState? { nil }
   }
@@ -87,6 +93,12 @@ struct ResumptionTests {
       return RequestID(serial: 1, number: 1)
     }
 
+    func submit(
+      _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
+      _ completion: Completion, after delay: Int64
+    ) -> RequestID { submit(type, body, options, completion) }
+
+    let reconnect = ReconnectPolicy()
     func cancel(_ id: RequestID) {}
     func state(of id: RequestID) -> RequestState? { nil }
   }

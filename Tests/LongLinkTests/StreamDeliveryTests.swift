@@ -41,6 +41,13 @@ import Testing
         _ completion: consuming Completion
       ) -> RequestID { sink.value.submit(type, body, options, completion) }
 
+      func submit(
+        _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
+        _ completion: Completion, after delay: Int64
+      ) -> RequestID { sink.value.submit(type, body, options, completion, after: delay) }
+
+      var reconnect: ReconnectPolicy { sink.value.reconnect }
+
       func cancel(_ id: RequestID) {
         guard let delay else { return sink.value.cancel(id) }
         Task(executorPreference: sink.loop) { [sink] in

@@ -20,6 +20,24 @@ extension ClientCore: PeerOwner {
     ) { start() }
   }
 
+  func submit(
+    _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
+    after delay: Int64
+  ) -> RequestID {
+    let isReady = requests.hasLink && closing == nil
+    let failure = isReady ? nil : failureOfRequests(options.offline ?? defaults.offline)
+    guard failure == nil else {
+      return requests.submit(
+        type, body, options, completion, defaults: defaults, failure: failure)
+    }
+    let id = requests.submit(
+      type, body, options, completion, defaults: defaults, after: delay)
+    if !isReady { start() }
+    return id
+  }
+
+  var reconnect: ReconnectPolicy { configuration.reconnect }
+
   /// Makes the error of a request that must fail at once; nil if it may wait for a link.
   private func failureOfRequests(
     _ offline: OfflinePolicy

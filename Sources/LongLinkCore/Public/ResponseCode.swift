@@ -40,6 +40,8 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
   /// 409: the idempotency key was used for another request. In a goaway: the client has too many
   /// connections, and newer ones than this.
   public static let conflict: ResponseCode = 409
+  /// 410: what the request refers to is no longer kept.
+  public static let gone: ResponseCode = 410
   /// 413: the body exceeds the accepted size.
   public static let tooLarge: ResponseCode = 413
   /// 429: too many concurrent requests.

@@ -35,6 +35,21 @@ public struct RequestHandle: Sendable {
       stream.port, stream.type, stream.method, stream.body, options, .stream(stream.channel))
   }
 
+  /// Sends the request of a stream no earlier than in `delay` nanoseconds. Call it on the loop.
+  init(_ stream: StreamRequest, after delay: Int64) {
+    (port, type) = (stream.port, stream.type)
+    var options = stream.options.request
+    let record = port.record(type, stream.method, isStream: true, &options)
+    let completion = Completion.stream(stream.channel).recorded(by: record)
+    guard let refusal = record?.refusal else {
+      target = .request(
+        port.sink.value.submit(type, stream.body, options, completion, after: delay))
+      return
+    }
+    port.loop.execute { completion(.failure(refusal)) }
+    target = .request(.none)
+  }
+
   private init(
     _ port: RequestPort, _ type: MessageType, _ method: MethodName, _ body: consuming RequestBody,
     _ options: borrowing RequestOptions, _ completion: consuming Completion

@@ -13,6 +13,13 @@ package protocol RequestSink: AnyObject {
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion
   ) -> RequestID
+  /// Queues a request, which is sent no earlier than in `delay` nanoseconds, or fails it.
+  func submit(
+    _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
+    after delay: Int64
+  ) -> RequestID
+  /// The windows from which the delays of streams that are opened again are drawn.
+  var reconnect: ReconnectPolicy { get }
   /// Ends a request with `cancelled`, unless it has ended.
   func cancel(_ id: RequestID)
   /// The state of a request; nil once it has ended.

@@ -6,7 +6,8 @@ extension Requests {
   /// A link carries requests of its own before it is opened for all.
   package func prepare(_ link: Link) { links.append(link) }
 
-  /// A link is open: new requests go to it from now on.
+  /// A link is open: new requests go to it from now on, and streams that follow their client end on
+  /// the others.
   package func opened(_ link: Link) {
     // Without this, one that was prepared would be there twice.
     links.removeAll { $0 === link }
@@ -14,6 +15,15 @@ extension Requests {
     current = link
     owed = OwedAnswers()
     pump()
+    for former in links where former !== link { replaceStreams(of: former) }
+  }
+
+  private func replaceStreams(of link: Link) {
+    for (id, entry) in table.carried(by: link.id) {
+      guard let channel = entry.payload.channel, channel.isResuming else { continue }
+      channel.replace()
+      cancel(id)
+    }
   }
 
   /// A link takes no new requests of this side; those that it carries continue.

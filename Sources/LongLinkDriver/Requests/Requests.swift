@@ -132,6 +132,24 @@ extension Requests {
     return id
   }
 
+  /// Queues a request, and sends it no earlier than in `delay` nanoseconds.
+  package func submit(
+    _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
+    defaults: RequestDefaults, after delay: Int64
+  ) -> RequestID {
+    let now = loop.now
+    let deadline = deadline(of: completion, options, at: now, defaults)
+    counters.submitted += 1
+    guard let id = table.nextID() else { return turnAway(type, completion) }
+    let request = PendingRequest(
+      type, body, options, until: deadline, offline: options.offline ?? defaults.offline,
+      on: loop, completion)
+    register(id, request, options, at: now)
+    wait(id, request, until: now + delay)
+    arm()
+    return id
+  }
+
   /// When a request ends without a response; a stream has no deadline unless it was given one.
   @inline(__always)
   func deadline(
@@ -209,7 +227,9 @@ extension Requests {
       && (takesLarge || !request.isLarge)
   }
 
-  private func wait(_ id: RequestID, _ request: PendingRequest) {
+  private func wait(
+    _ id: RequestID, _ request: PendingRequest, until time: LinkInstant? = nil
+  ) {
     do throws(BodyError) {
       let terms = try request.terms
       let problem = limits.problem(
@@ -217,6 +237,8 @@ extension Requests {
       if let problem {
         counters.turnedAway += 1
         fail(id, Unsendable(.overloaded, problem))
+      } else if let time {
+        table.wait(id, terms, until: time, at: loop.now)
       } else {
         table.wait(id, terms)
       }

@@ -75,11 +75,24 @@ public final class Peer: RequestSender {
       _ completion: consuming Completion
     ) -> RequestID {
       if let owner { return owner.submit(type, body, options, completion) }
+      return fail(type, completion)
+    }
+
+    func submit(
+      _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
+      _ completion: Completion, after delay: Int64
+    ) -> RequestID {
+      owner?.submit(type, body, options, completion, after: delay) ?? fail(type, completion)
+    }
+
+    var reconnect: ReconnectPolicy { owner?.reconnect ?? ReconnectPolicy() }
+
+    private func fail(_ type: MessageType, _ completion: Completion) -> RequestID {
       let error = ended(.request(type))
       if completion.isHandler {
         // Never within the call that makes the request.
         completion.record?.end(.failure(error))
-        loop.execute { [completion = copy completion] in completion(.failure(error)) }
+        loop.execute { completion(.failure(error)) }
       } else {
         completion(.failure(error))
       }

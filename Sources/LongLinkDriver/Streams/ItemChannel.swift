@@ -42,6 +42,12 @@ package final class ItemChannel {
   /// The requester's window, if it does not have the configured size.
   private let window: Int?
   private let itemTimeout: Int64?
+  /// Whether the requester opens the stream again where its next connection is.
+  let isResuming: Bool
+  /// Whether the request was cancelled because there is another connection.
+  private(set) var isReplaced = false
+  /// Since when a link has carried the request; nil before.
+  private(set) var carriedSince: LinkInstant?
 
   private static let count = Atomic<UInt64>(0)
 
@@ -74,13 +80,14 @@ package final class ItemChannel {
   /// Makes the requester's side.
   package init(
     _ type: MessageType, _ shape: StreamShape, _ options: StreamOptions,
-    of method: MethodName? = nil, on loop: EventLoop
+    of method: MethodName? = nil, isResuming: Bool = false, on loop: EventLoop
   ) {
     self.loop = loop
     self.type = type
     self.method = method
     self.shape = shape
     isRequester = true
+    self.isResuming = isResuming
     window = options.window
     itemTimeout = options.itemTimeout?.clampedNanoseconds
   }
@@ -95,6 +102,7 @@ package final class ItemChannel {
     self.method = method
     self.shape = shape
     isRequester = false
+    isResuming = false
     window = nil
     self.itemTimeout = itemTimeout
     port = StreamPort(link: link, serial: serial)
@@ -129,13 +137,21 @@ extension ItemChannel {
     port = StreamPort(link: link, serial: serial)
     self.serial = serial
     peer = link.peer
+    if isResuming {
+      carriedSince = loop.now
+      if reading.isAwaited { armForReading() }
+    }
     sendWaiting()
   }
+
+  /// The request is about to be cancelled, because there is another connection for the stream.
+  func replace() { isReplaced = true }
 
   /// No link carries the request any more; it will be sent again.
   func detached() {
     port = nil
     serial = nil
+    if isResuming { reading.deadline = .distantFuture }
     guard isBeingAnswered else { return }
     isBeingAnswered = false
     if reading.isAwaited { armForReading() }
@@ -348,7 +364,8 @@ extension ItemChannel {
 
 extension ItemChannel: TimerHandler {
   private func armForReading() {
-    guard let itemTimeout, !isBeingAnswered else { return }
+    // Nobody can send an item of a stream that waits to be opened again.
+    guard let itemTimeout, !isBeingAnswered, !isResuming || port != nil else { return }
     reading.deadline = loop.now + itemTimeout
     arm()
   }

@@ -44,7 +44,7 @@ struct StreamRequest: Sendable {
 
   init(
     _ type: MessageType, _ body: RequestBody, _ shape: StreamShape, _ options: StreamOptions,
-    of method: MethodName = .none, on port: RequestPort
+    of method: MethodName = .none, on port: RequestPort, isResuming: Bool = false
   ) {
     if let window = options.window {
       precondition(
@@ -56,7 +56,8 @@ struct StreamRequest: Sendable {
     self.method = method
     self.body = body
     self.options = options
-    let channel = ItemChannel(type, shape, options, of: method, on: port.loop)
+    let channel = ItemChannel(
+      type, shape, options, of: method, isResuming: isResuming, on: port.loop)
     number = channel.number
     self.channel = BoundChannel(channel)
   }

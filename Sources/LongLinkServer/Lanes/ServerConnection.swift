@@ -291,6 +291,20 @@ extension ServerConnection: PeerOwner {
       type, body, options, completion, defaults: lane.defaults, failure: failureOfRequests)
   }
 
+  func submit(
+    _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
+    after delay: Int64
+  ) -> RequestID {
+    guard let failure = failureOfRequests else {
+      return requests.submit(
+        type, body, options, completion, defaults: lane.defaults, after: delay)
+    }
+    return requests.submit(
+      type, body, options, completion, defaults: lane.defaults, failure: failure)
+  }
+
+  var reconnect: ReconnectPolicy { ReconnectPolicy() }
+
   /// Makes the error of a request that must fail at once; nil if it may be submitted.
   private var failureOfRequests: ((LongLinkError.Operation) -> LongLinkError)? {
     // While the connection closes, nothing would end a request that begins to wait.

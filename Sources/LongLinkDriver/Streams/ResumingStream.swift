@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+
+/// The items of a stream that is opened again when it is cut off.
+///
+/// The request is sent when the first item is asked for. All copies take from the same items, one
+/// task at a time. When the last copy is released before the end, the request is cancelled.
+/// `RequestSender.stream(_:options:resuming:retryingWhen:)` says when the stream is opened again.
+public struct ResumingStream<Element: Sendable>: AsyncSequence, AsyncIteratorProtocol, Sendable {
+  typealias Take =
+    nonisolated(nonsending) @Sendable () async throws(LongLinkError) -> StreamEvent<Element>?
+
+  private let take: Take
+
+  init(_ take: @escaping Take) {
+    self.take = take
+  }
+
+  /// The same items, and between them what has happened to the stream.
+  public var events: ResumingStream<StreamEvent<Element>> {
+    ResumingStream<StreamEvent<Element>> { [take] () async throws(LongLinkError) in
+      guard let event = try await take() else { return nil }
+      return .item(event)
+    }
+  }
+
+  /// Returns the sequence itself.
+  public func makeAsyncIterator() -> ResumingStream { self }
+
+  /// Returns the next item; nil once the peer has responded with code 200.
+  ///
+  /// Throws the error that has ended the stream for good; later calls throw it again. Its
+  /// `itemsReceived` and `delivery` cover the whole stream, however often it was opened. Throws
+  /// `cancelled` at once if the task is cancelled, also during a delay.
+  public mutating func next(
+    isolation actor: isolated (any Actor)? = #isolation
+  ) async throws(LongLinkError) -> Element? {
+    while let event = try await take() {
+      if case .item(let item) = event { return item }
+    }
+    return nil
+  }
+
+  /// Returns the next item; nil once the peer has responded with code 200.
+  public mutating func next() async throws(LongLinkError) -> Element? {
+    try await next(isolation: nil)
+  }
+}
+
+/// An item of a stream that is opened again when it is cut off, or what has happened to it.
+public enum StreamEvent<Item: Sendable>: Sendable {
+  /// The next item.
+  case item(Item)
+  /// The stream goes on. This comes before the first item that it brings, or before its end.
+  ///
+  /// `after` is the error that has cut it off, the first one if there were several; nil if the
+  /// client has only moved to another connection. `attempts` is how often it was opened since, from
+  /// 1. The items go on after the last one, unless the error is `rejected` with 410: then the
+  /// stream was opened as for the first time, and items may be missing.
+  case resumed(after: LongLinkError?, attempts: Int)
+}
+
+// MARK: - Bytes
+
+extension RequestSender {
+  /// Returns the items of a response as a sequence that opens the stream again when it is cut off.
+  ///
+  ///     for try await item in client.stream(7, resuming: { last in query(after: last) }) {
+  ///       show(item)
+  ///     }
+  ///
+  /// `resuming` makes the body of each request, from the last item that was taken from the
+  /// sequence; nil at first. If the server sends the items that follow it, none is lost, and none
+  /// comes twice. It runs in the task that reads.
+  ///
+  /// The stream is opened again when its connection is lost, when the server is draining or
+  /// overloaded (503 or 429, whoever says so), when the framework of the server ends it (delivery
+  /// `sent`), and after `itemTimeout`, which counts while a connection carries the stream. When the
+  /// client moves to another connection, the stream is read on the old one until the new one is
+  /// ready, and then opened there at once.
+  ///
+  /// Otherwise it is opened after a delay from the windows of ``ReconnectPolicy``, as for
+  /// reconnects: 0 to 1 s at first, and up to 36 s later; at least the `retryAfter` of the error,
+  /// up to `longestHint`. The windows begin anew after a stream from which an item was taken, or
+  /// that a connection carried for `cap` (30 s).
+  ///
+  /// Any other error ends the sequence, and so does the response. `retryingWhen` can have the
+  /// stream opened again after an error of the handler, a refusal or an item that does not decode;
+  /// default: never. After `rejected` with 410, which says that the server no longer has what
+  /// follows the last item, `resuming` gets nil again. It is not asked after `cancelled`, `closed`
+  /// and the end of `timeout`, which bounds the whole. With `waitsForConnection` false, only the
+  /// first request fails without a connection.
+  public func stream(
+    _ type: MessageType, options: StreamOptions = StreamOptions(),
+    resuming: @escaping @Sendable ([UInt8]?) -> some BodyEncodable & Sendable,
+    retryingWhen: @escaping @Sendable (LongLinkError) -> Bool = { _ in false }
+  ) -> ResumingStream<[UInt8]> {
+    resumingStream(type, options, retryingWhen) { RequestBody(resuming($0)) }
+  }
+}
+
+// MARK: - Messages
+
+extension RequestSender {
+  /// Returns the decoded items of a response as a sequence that opens the stream again when it is
+  /// cut off.
+  ///
+  ///     let notes = client.stream(watch, resuming: { last in From(last?.number ?? 0) })
+  ///
+  /// `resuming` makes the message of each request, from the last item that was taken; nil at first.
+  /// The method's options apply where `options` has none. Otherwise it is like the form that takes
+  /// a message type.
+  public func stream<Request: BodyEncodable, Item: BodyDecodable>(
+    _ method: RPCMethod<Request, Streamed<Item>>, options: StreamOptions = StreamOptions(),
+    resuming: @escaping @Sendable (Item?) -> Request,
+    retryingWhen: @escaping @Sendable (LongLinkError) -> Bool = { _ in false }
+  ) -> ResumingStream<Item> {
+    resumingStream(method.type, options.over(method.options), retryingWhen) {
+      RequestBody(resuming($0))
+    }
+  }
+
+  private func resumingStream<Item: BodyDecodable>(
+    _ type: MessageType, _ options: StreamOptions,
+    _ retries: @escaping @Sendable (LongLinkError) -> Bool,
+    _ body: @escaping @Sendable (Item?) -> RequestBody
+  ) -> ResumingStream<Item> {
+    let reader = ResumingReader(type, options, on: port, retries, body)
+    return ResumingStream { () async throws(LongLinkError) in try await reader.next() }
+  }
+}
