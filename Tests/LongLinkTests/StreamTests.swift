@@ -254,7 +254,7 @@ import Testing
   @Test func `a broadcast gives every stream the items, and drops for a slow one alone`()
     async throws
   {
-    let broadcast = ItemBroadcast(.dropOldest(4))
+    let broadcast = ItemBroadcast<[UInt8]>(.dropOldest(4))
     try await Stage.serving { server in
       server.routeStream(40, .responseItems) { _, _, writer in
         try await broadcast.send(to: writer)
@@ -285,7 +285,7 @@ import Testing
   }
 
   @Test func `a broadcast can end a slow stream in band`() async throws {
-    let broadcast = ItemBroadcast(.close(4))
+    let broadcast = ItemBroadcast<[UInt8]>(.close(4))
     try await Stage.serving { server in
       server.routeStream(40, .responseItems) { _, _, writer in
         try await broadcast.send(to: writer)

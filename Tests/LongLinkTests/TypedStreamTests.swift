@@ -152,7 +152,7 @@ private let damaged = RPCMethod<Note, Streamed<Note>>(23)
     async throws
   {
     try await Stage.simulate { stage, _ in
-      let notes = ItemBroadcast(.dropOldest(9))
+      let notes = ItemBroadcast<Note>(.dropOldest(9))
       let client = try stage.client(
         of: try await stage.serve(setUp: { server in
           server.routeStream(count) { _, _, writer in try await notes.send(to: writer) }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LongLinkCLibrary
 public import LongLinkCore
 public import LongLinkDriver
+internal import Synchronization
 
 /// Sends the same items to any number of streams: to each stream whose handler calls `send(to:)`.
 ///
-///     let prices = ItemBroadcast(.dropOldest(64))
+///     let prices = ItemBroadcast<[UInt8]>(.dropOldest(64))
 ///     server.routeStream(7, .responseItems) { _, _, writer in
 ///       try await prices.send(to: writer)
 ///       return []
@@ -14,34 +16,81 @@ public import LongLinkDriver
 ///
 /// An item is encoded once. Each subscriber has a buffer, whose policy decides what happens to one
 /// that is slower than the items. You can use a broadcast from any thread.
-public final class ItemBroadcast: Sendable {
-  private struct Item: Broadcastable {
-    let bytes: [UInt8]
+///
+/// Items have numbers, which rise by one. A broadcast can remember the last ones: then
+/// `send(to:after:)` serves clients whose streams were cut off.
+public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
+  private typealias List = BroadcastList<Int, EncodedItem>
 
-    var bufferedBytes: Int { bytes.count }
-    static var plural: String { "items" }
-  }
-
-  private let list = BroadcastList<Int, Item>()
-  private let subscribe: @Sendable (BroadcastList<Int, Item>) -> BroadcastSubscription<Item>
+  private let list = List()
+  private let subscribe: @Sendable (List) -> BroadcastSubscription<EncodedItem>
+  private let memory: Mutex<ItemMemory>
 
   /// Makes a broadcast whose buffers drop items when they are full.
-  public init(_ buffer: PushBuffer<Never>) {
+  ///
+  /// It remembers the last `remembering` items, 0 by default, and at most `bytes` bytes of them,
+  /// 16 MiB by default. The first item gets the number `first`, from 1; by default, the number of
+  /// microseconds since 1970. So the numbers of a server that was restarted are larger than before,
+  /// unless it publishes more than a million items a second or its clock is set back. Where that
+  /// may be, give the number after the last one.
+  public init(
+    _ buffer: PushBuffer<Never>, remembering: Int = 0, bytes: Int = 16_777_216,
+    numberedFrom first: UInt64? = nil
+  ) {
     subscribe = { $0.subscription(to: nil, buffer) }
+    memory = Mutex(ItemMemory(most: remembering, bytes: bytes, first: first))
   }
 
   /// Makes a broadcast that ends the streams whose buffers are full: after the items that are
-  /// buffered, with code 429.
-  public init(_ buffer: PushBuffer<LongLinkError>) {
+  /// buffered, with code 429. The other arguments are those of the form whose buffers drop items.
+  public init(
+    _ buffer: PushBuffer<LongLinkError>, remembering: Int = 0, bytes: Int = 16_777_216,
+    numberedFrom first: UInt64? = nil
+  ) {
     subscribe = { $0.subscription(to: nil, buffer) }
+    memory = Mutex(ItemMemory(most: remembering, bytes: bytes, first: first))
   }
 
   /// Sends the items that are published from now on to a stream, until `finish` is called.
   ///
   /// Throws a `Rejection` with 429 if the stream was too slow for a buffer that closes, and
   /// otherwise as `ItemWriter.write` does.
-  public func send<Message>(to writer: ItemWriter<Message>) async throws {
-    let subscription = subscribe(list)
+  public func send(to writer: ItemWriter<Message>) async throws {
+    try await send(subscribe(list), to: writer)
+  }
+
+  /// Sends the items that follow the one with this number to a stream, each once and in order: the
+  /// remembered ones, and then those that are published, until `finish` is called. With 0, sends
+  /// those that are published from now on.
+  ///
+  /// Throws a `Rejection` with 410, before any item, if it does not remember all items that follow:
+  /// the number is too old, or that of another run of the server. Throws a `Rejection` with 429 if
+  /// the stream is slower than the items, so that some are forgotten before it gets them.
+  public func send(to writer: ItemWriter<Message>, after number: UInt64) async throws {
+    guard number > 0 else { return try await send(to: writer) }
+    var position = number
+    while true {
+      let (items, subscription) = memory.withLock { memory in
+        let items = memory.items(after: position)
+        // What is published next comes to the subscription.
+        return (items, items?.isEmpty == true ? subscribe(list) : nil)
+      }
+      guard let items else {
+        let (code, text): (ResponseCode, String) =
+          position == number
+          ? (.gone, "the items after \(number) are not remembered")
+          : (.overloaded, "the items after \(position) were forgotten before they were sent")
+        throw Rejection(code, text)
+      }
+      if let subscription { return try await send(subscription, to: writer) }
+      for item in items { try await writer.write(encoded: item) }
+      position += UInt64(items.count)
+    }
+  }
+
+  private func send(
+    _ subscription: BroadcastSubscription<EncodedItem>, to writer: ItemWriter<Message>
+  ) async throws {
     while true {
       switch await subscription.box.next() {
       case .element(let item):
@@ -55,10 +104,30 @@ public final class ItemBroadcast: Sendable {
     }
   }
 
-  /// Gives every subscriber an item, without waiting for any. Throws `BodyError` if the item has no
-  /// encoding.
-  public func publish(_ item: some BodyEncodable) throws(BodyError) {
-    list.publish(Item(bytes: try item.encodedBytes()), for: 0)
+  /// Gives every subscriber an item, without waiting for any, and returns its number. Throws
+  /// `BodyError` if the item has no encoding.
+  @discardableResult
+  public func publish(_ item: Message) throws(BodyError) -> UInt64 {
+    let bytes = try item.encodedBytes()
+    return memory.withLock { publish(bytes, &$0) }
+  }
+
+  /// Gives every subscriber the item that `make` makes with its number, without waiting for any,
+  /// and returns the number. Throws `BodyError` if the item has no encoding; the number is then
+  /// that of the next item.
+  ///
+  /// Other threads that publish wait for `make`. It must not use the broadcast.
+  @discardableResult
+  public func publish(numbered make: (UInt64) -> Message) throws(BodyError) -> UInt64 {
+    try memory.withLock { (memory) throws(BodyError) in
+      publish(try make(memory.next).encodedBytes(), &memory)
+    }
+  }
+
+  /// Under the lock, so that subscribers get items in the order of their numbers.
+  private func publish(_ bytes: [UInt8], _ memory: inout ItemMemory) -> UInt64 {
+    list.publish(EncodedItem(bytes: bytes), for: 0)
+    return memory.add(bytes)
   }
 
   /// Ends all streams, after the items that are buffered: `send(to:)` returns.
@@ -70,4 +139,70 @@ public final class ItemBroadcast: Sendable {
   public var dropped: UInt64 { list.counts.dropped }
   /// Streams that ended with 429 because their buffers were full, since the broadcast was made.
   public var closed: UInt64 { list.counts.closed }
+}
+
+private struct EncodedItem: Broadcastable {
+  let bytes: [UInt8]
+
+  var bufferedBytes: Int { bytes.count }
+  static var plural: String { "items" }
+}
+
+/// The last items of a broadcast, with their numbers.
+private struct ItemMemory {
+  private let most: Int
+  private let mostBytes: Int
+  /// The items from `oldest` on.
+  private var items: [[UInt8]] = []
+  private var oldest = 0
+  private var bytes = 0
+  /// The number of the next item.
+  private(set) var next: UInt64
+
+  /// The most items that are taken at once.
+  private static let mostAtOnce = 64
+
+  init(most: Int, bytes: Int, first: UInt64?) {
+    precondition(most >= 0 && bytes >= 0, "what a broadcast remembers is at least 0")
+    precondition(first != 0, "the numbers of a broadcast begin at 1 or later")
+    self.most = most
+    mostBytes = bytes
+    next = first ?? ItemMemory.microseconds()
+  }
+
+  private var count: Int { items.count - oldest }
+
+  /// Adds an item; returns its number.
+  mutating func add(_ item: [UInt8]) -> UInt64 {
+    defer { next += 1 }
+    items.append(item)
+    bytes += item.count
+    while count > most || bytes > mostBytes {
+      bytes -= items[oldest].count
+      items[oldest] = []
+      oldest += 1
+    }
+    if oldest >= 64, oldest * 2 >= items.count {
+      items.removeFirst(oldest)
+      oldest = 0
+    } else if oldest == items.count {
+      items.removeAll(keepingCapacity: true)
+      oldest = 0
+    }
+    return next
+  }
+
+  /// Returns the first items after a number, none if it is the last; nil if one of those that
+  /// follow is not remembered, or the number was not given yet.
+  func items(after number: UInt64) -> [[UInt8]]? {
+    guard number < next, next - 1 - number <= UInt64(count) else { return nil }
+    return Array(items.suffix(Int(next - 1 - number)).prefix(ItemMemory.mostAtOnce))
+  }
+
+  /// The system's time since 1970.
+  private static func microseconds() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return UInt64(max(1, Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000))
+  }
 }
