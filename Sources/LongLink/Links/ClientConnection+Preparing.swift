@@ -96,6 +96,19 @@ extension ClientConnection: PeerOwner {
     requests.submit(type, body, options, completion, defaults: core.defaults, over: link)
   }
 
+  func submit(
+    _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
+    after delay: Int64
+  ) -> RequestID {
+    requests.submit(type, body, options, completion, defaults: core.defaults) { [link] operation in
+      LongLinkError(
+        .unsupported, doing: operation,
+        detail: "a stream is not opened again while its connection is prepared", peer: link.peer)
+    }
+  }
+
+  var reconnect: ReconnectPolicy { core.reconnect }
+
   func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {
     guard let preparation else { throw peer.endedError(doing: .push(type)) }
     return (preparation.pushes, link)

@@ -10,7 +10,8 @@ public struct OutboundRequest: Sendable {
   public let type: MessageType
   /// The service of the method; empty if it has none.
   public let service: String
-  /// The operation as text, for logs, such as `request chat.Chat/Say type=7` or `GET https://example.com/nodes`.
+  /// The operation as text, for logs, such as `request chat.Chat/Say type=7` or
+  /// `GET https://example.com/nodes`.
   public let operation: String
   /// The message to send; empty for a request of HTTP. It cannot be changed, because it decides
   /// which calls share the exchange.

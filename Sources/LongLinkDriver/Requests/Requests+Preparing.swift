@@ -21,7 +21,8 @@ extension Requests {
     counters.submitted += 1
     guard let id = table.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
-      type, body, options, until: deadline, offline: .failUnlessConnecting, on: loop, completion)
+      type, body, options, from: now, until: deadline, offline: .failUnlessConnecting, on: loop,
+      completion)
     register(id, request, options, at: now)
     do throws(Unsendable) {
       try check(request, isTakenBy: link)

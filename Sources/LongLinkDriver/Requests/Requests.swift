@@ -142,7 +142,7 @@ extension Requests {
     counters.submitted += 1
     guard let id = table.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
-      type, body, options, until: deadline, offline: options.offline ?? defaults.offline,
+      type, body, options, from: now, until: deadline, offline: options.offline ?? defaults.offline,
       on: loop, completion)
     register(id, request, options, at: now)
     wait(id, request, until: now + delay)

@@ -5,17 +5,17 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension InboundRequest {
-  /// The full name of the request's method, such as `chat.Chat/Say`; nil if its route was set with a
-  /// message type alone.
+  /// The full name of the request's method, such as `chat.Chat/Say`; nil if its route was set with
+  /// a message type alone.
   public var method: String? { peer.routes.names[type] }
 
   /// A logger whose lines say which request they are about.
   ///
   /// It is `configuration.logger` of the server, or of the client whose handler this is, with the
-  /// metadata that the library's own lines have: `peer` (an address), `connection`, `serial`, `type`
-  /// and `method`, if it has a name, and of a client that has them `client` (a number) and
-  /// `principal`. The secret `client_id` is never logged. Each access makes the logger anew, so keep
-  /// it for several lines; nothing is made for a request whose handler does not ask.
+  /// metadata that the library's own lines have: `peer` (an address), `connection`, `serial`,
+  /// `type` and `method`, if it has a name, and of a client that has them `client` (a number) and
+  /// `principal`. The secret `client_id` is never logged. Each access makes the logger anew, so
+  /// keep it for several lines; nothing is made for a request whose handler does not ask.
   ///
   /// Unlike the library's own lines, these have no limit: a line for each request lets clients fill
   /// a disk. Escape and cut what you log of a body.

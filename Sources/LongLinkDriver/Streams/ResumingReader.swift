@@ -42,6 +42,7 @@ final class ResumingReader<Item: BodyDecodable & Sendable>: Sendable {
   }
 
   private let type: MessageType
+  private let method: MethodName
   private let options: StreamOptions
   private let port: RequestPort
   private let retries: @Sendable (LongLinkError) -> Bool
@@ -49,11 +50,12 @@ final class ResumingReader<Item: BodyDecodable & Sendable>: Sendable {
   private let state = Mutex(State())
 
   init(
-    _ type: MessageType, _ options: StreamOptions, on port: RequestPort,
+    _ type: MessageType, of method: MethodName, _ options: StreamOptions, on port: RequestPort,
     _ retries: @escaping @Sendable (LongLinkError) -> Bool,
     _ body: @escaping @Sendable (Item?) -> RequestBody
   ) {
     self.type = type
+    self.method = method
     self.options = options
     self.port = port
     self.retries = retries
@@ -135,7 +137,8 @@ extension ResumingReader {
       }
       if deadline != .distantFuture { options.timeout = .nanoseconds(max(0, deadline - now)) }
       if !isFirst { options.waitsForConnection = true }
-      let request = StreamRequest(type, body, .responseItems, options, on: port, isResuming: true)
+      let request = StreamRequest(
+        type, body, .responseItems, options, of: method, on: port, isResuming: true)
       let handle =
         if let delay { RequestHandle(request, after: delay) } else { RequestHandle(request) }
       return (

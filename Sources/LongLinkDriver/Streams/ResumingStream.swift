@@ -96,7 +96,7 @@ extension RequestSender {
     resuming: @escaping @Sendable ([UInt8]?) -> some BodyEncodable & Sendable,
     retryingWhen: @escaping @Sendable (LongLinkError) -> Bool = { _ in false }
   ) -> ResumingStream<[UInt8]> {
-    resumingStream(type, options, retryingWhen) { RequestBody(resuming($0)) }
+    resumingStream(type, .none, options, retryingWhen) { RequestBody(resuming($0)) }
   }
 }
 
@@ -116,17 +116,19 @@ extension RequestSender {
     resuming: @escaping @Sendable (Item?) -> Request,
     retryingWhen: @escaping @Sendable (LongLinkError) -> Bool = { _ in false }
   ) -> ResumingStream<Item> {
-    resumingStream(method.type, options.over(method.options), retryingWhen) {
+    resumingStream(
+      method.type, method.fullName, options.over(method.options), retryingWhen
+    ) {
       RequestBody(resuming($0))
     }
   }
 
   private func resumingStream<Item: BodyDecodable>(
-    _ type: MessageType, _ options: StreamOptions,
+    _ type: MessageType, _ method: MethodName, _ options: StreamOptions,
     _ retries: @escaping @Sendable (LongLinkError) -> Bool,
     _ body: @escaping @Sendable (Item?) -> RequestBody
   ) -> ResumingStream<Item> {
-    let reader = ResumingReader(type, options, on: port, retries, body)
+    let reader = ResumingReader(type, of: method, options, on: port, retries, body)
     return ResumingStream { () async throws(LongLinkError) in try await reader.next() }
   }
 }
