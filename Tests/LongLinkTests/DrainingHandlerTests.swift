@@ -10,7 +10,7 @@ import Testing
 @Suite struct DrainingHandlerTests {
   /// A server with a broadcast to its streams of type 70, which end when they are to.
   private static func serve(
-    _ prices: ItemBroadcast, in stage: Stage
+    _ prices: ItemBroadcast<[UInt8]>, in stage: Stage
   ) async throws -> LongLinkServer {
     try await stage.serve { server in
       server.routeBasics()
@@ -23,7 +23,7 @@ import Testing
 
   @Test func `a server whose streams listen shuts down at once`() async throws {
     try await Stage.simulate { stage, simulation in
-      let prices = ItemBroadcast(.dropOldest(64))
+      let prices = ItemBroadcast<[UInt8]>(.dropOldest(64))
       let server = try await Self.serve(prices, in: stage)
       let items = Tally<[UInt8]>()
       let clients = try (0..<3).map { _ in try stage.client(of: server) }
@@ -48,7 +48,7 @@ import Testing
     async throws
   {
     try await Stage.simulate { stage, _ in
-      let prices = ItemBroadcast(.dropOldest(64))
+      let prices = ItemBroadcast<[UInt8]>(.dropOldest(64))
       let server = try await Self.serve(prices, in: stage)
       let client = try stage.client(of: server)
       let stream = client.stream(70, [])

@@ -4,7 +4,7 @@ import LongLinkServer
 import Telemetry
 
 struct Hub: HubService {
-  let readings = ItemBroadcast(.dropOldest(64))  // of those that a slow watcher has not taken
+  let readings = ItemBroadcast<Reading>(.dropOldest(64))  // of those that a slow watcher has not taken
 
   func register(_ request: RegisterRequest, context: InboundRequest) async throws -> RegisterReply {
     guard !request.device.isEmpty else { throw Rejection(1_000, "a device needs a name") }
