@@ -39,6 +39,28 @@ import Testing
     }
   }
 
+  @Test func `a stream goes on over short links`() async throws {
+    let opens = Tally<UInt64>()
+    try await Stage.serving(in: .short) { server in
+      server.routeStream(NumberLog.type, .responseItems) { request, _, writer in
+        let after = NumberLog.number(request.body)
+        opens.add(after)
+        for number in 1...5 as ClosedRange<UInt64> {
+          try await writer.write(NumberLog.bytes(after + number))
+        }
+        try await request.clock.sleep(for: .seconds(100))
+        return []
+      }
+    } _: { stage, _, client in
+      let reader = NumberReader(NumberLog.stream(client))
+      for number in 1...4 as ClosedRange<UInt64> {
+        try await reader.read(to: 5 * number)
+        stage.simulation?.network.loseAllLinks()
+      }
+      #expect(reader.losses.count == 3 && opens.elements == [0, 5, 10, 15])
+    }
+  }
+
   @Test func `a stream goes on at a server that was restarted`() async throws {
     try await Self.run(server: { $0.drain.spread = .zero }) { stage, server, client, log in
       let reader = NumberReader(NumberLog.stream(client))
