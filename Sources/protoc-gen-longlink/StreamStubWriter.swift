@@ -30,6 +30,7 @@ extension FileWriter {
           sender.stream(\(value), request, options: options)
         }
         """)
+      writeResumption(method, input, output, value, to: &source)
       writeReaders(method, input, output, value, to: &source)
     case .clientStreaming:
       source.add(
@@ -54,6 +55,29 @@ extension FileWriter {
         }
         """)
     }
+  }
+
+  /// The sequence that opens the stream again.
+  private func writeResumption(
+    _ method: Service.Method, _ input: String, _ output: String, _ value: String,
+    to source: inout SourceText
+  ) {
+    source.add(
+      """
+
+      /// Like the sequence, but opens the stream again when it is cut off, with the request that
+      /// `resuming` makes of the last item that was taken; nil at first. Other errors end it,
+      /// unless `retryingWhen` returns true.
+      \(access)func \(method.declared)(
+        options: LongLink::StreamOptions = LongLink::StreamOptions(),
+        resuming: @escaping @Sendable (\(output)?) -> \(input),
+        retryingWhen: @escaping @Sendable (LongLink::LongLinkError) -> Swift.Bool = { _ in false }
+      ) -> LongLink::ResumingStream<\(output)> {
+        sender.stream(
+          \(value), options: options, resuming: resuming,
+          retryingWhen: retryingWhen)
+      }
+      """)
   }
 
   /// The forms without async of a method whose response has items.

@@ -136,6 +136,19 @@ public nonisolated struct ParcelsClient: Swift.Sendable {
     sender.stream(Parcels::ParcelsMethods.track, request, options: options)
   }
 
+  /// Like the sequence, but opens the stream again when it is cut off, with the request that
+  /// `resuming` makes of the last item that was taken; nil at first. Other errors end it,
+  /// unless `retryingWhen` returns true.
+  public func track(
+    options: LongLink::StreamOptions = LongLink::StreamOptions(),
+    resuming: @escaping @Sendable (Parcels::Moved?) -> Parcels::FindRequest,
+    retryingWhen: @escaping @Sendable (LongLink::LongLinkError) -> Swift.Bool = { _ in false }
+  ) -> LongLink::ResumingStream<Parcels::Moved> {
+    sender.stream(
+      Parcels::ParcelsMethods.track, options: options, resuming: resuming,
+      retryingWhen: retryingWhen)
+  }
+
   /// Like the sequence, but calls `onItem` with each item and then `completion`, on `executor`.
   @discardableResult
   public func track(

@@ -120,6 +120,7 @@ import Testing
       "M/good.client.swift",
       [
         "-> LongLink::ItemStream<M::B> {", ") async throws -> M::B {",
+        "resuming: @escaping @Sendable (M::B?) -> M::A,", "-> LongLink::ResumingStream<M::B> {",
         "onItem: @escaping @Sendable (M::B) -> (),", "func downBlocking(",
         "sender.sendItems(M::SMethods.up, options: options, work)",
         "LongLink::Items<M::B>, LongLink::ItemWriter<M::A>",

@@ -267,6 +267,27 @@ let sample = Parcel(
     }
   }
 
+  @Test func `a stream that is cut off goes on after its last message`() async throws {
+    let simulation = Simulation(seed: 1)
+    try await simulation.run {
+      let server = try await SimulatedParcelsServer.start(on: simulation.mainLoop)
+      server.onTrack([
+        .sequence([.item(encoding: Moved(number: 4)), .pause(.seconds(1)), .reset]),
+        .sequence([.item(encoding: Moved(number: 5)), .reply()]),
+      ])
+      let client = try LongLinkClient(to: server.endpoint, on: simulation.mainLoop)
+      let moves = ParcelsClient(client).track(
+        resuming: { last in FindRequest(number: last?.number ?? 0) })
+      var numbers: [UInt64] = []
+      for try await moved in moves { numbers.append(UInt64(moved.number)) }
+      #expect(numbers == [4, 5])
+      #expect(
+        try server.trackRequests() == [FindRequest(number: 0), FindRequest(number: 4)])
+      await client.close()
+      await server.stop()
+    }
+  }
+
   @Test func `messages of a stream go to functions`() async throws {
     try await run { client, _ in
       let parcels = ParcelsClient(client)
