@@ -119,7 +119,9 @@ import Testing
       await clients.checkLists()
       #expect(clients.broken.isEmpty)
       // One that the server has never had.
-      let other = Peer(id: 99, address: nil, on: simulation.mainLoop)
+      let log = PeerLog(Logger(label: "peer") { _ in SwiftLogNoOpLogHandler() })
+      let other = Peer(
+        id: 99, address: nil, routes: Router().snapshot, log: log, on: simulation.mainLoop)
       clients.came(other, to: "server")
       await clients.checkLists()
       #expect(clients.broken.isEmpty)
