@@ -14,11 +14,18 @@
 // The handler touches nothing but these: the end of a pipe, and what a signal did before.
 static atomic_int pipe_end = -1;
 static struct sigaction former[NSIG];
+static pid_t owner;
 
 static void caught(int number) {
   int saved = errno;
   // Here and not by a thread, so that the next one has its former effect however soon it comes.
   sigaction(number, &former[number], NULL);
+  if (getpid() != owner) {
+    // A forked child shares the pipe. The signal has its former effect when this returns.
+    raise(number);
+    errno = saved;
+    return;
+  }
   unsigned char byte = (unsigned char)number;
   ssize_t count = write(atomic_load(&pipe_end), &byte, 1);
   (void)count;
@@ -27,6 +34,10 @@ static void caught(int number) {
 
 int cll_signals_open(void) {
   int ends[2];
+  int earlier = atomic_exchange(&pipe_end, -1);
+  if (earlier >= 0) {
+    close(earlier);
+  }
   if (pipe(ends) != 0) {
     return -1;
   }
@@ -48,6 +59,7 @@ int cll_signal_next(int descriptor) {
 int cll_signal_catch(int number) {
   struct sigaction action = {.sa_handler = caught, .sa_flags = SA_RESTART};
   sigemptyset(&action.sa_mask);
+  owner = getpid();
   if (number <= 0 || number >= NSIG) {
     return EINVAL;
   }

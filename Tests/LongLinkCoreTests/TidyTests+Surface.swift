@@ -7,14 +7,14 @@ extension TidyTests {
   /// The most public types that an import of each product shows, those of the modules that it
   /// exports included.
   private static let mostShown = [
-    "LongLink": 76, "LongLinkCalls": 96, "LongLinkDialects": 20, "LongLinkHTTP": 115,
-    "LongLinkHTTPServer": 87, "LongLinkJSON": 52, "LongLinkProtobuf": 35,
-    "LongLinkProtobufC": 56, "LongLinkReaders": 14, "LongLinkServer": 83, "LongLinkTLS": 79,
-    "LongLinkTesting": 101, "LongLinkUploads": 90, "LongLinkUploadsServer": 87,
+    "LongLink": 78, "LongLinkCalls": 98, "LongLinkDialects": 20, "LongLinkHTTP": 117,
+    "LongLinkHTTPServer": 90, "LongLinkJSON": 52, "LongLinkProtobuf": 35,
+    "LongLinkProtobufC": 56, "LongLinkReaders": 14, "LongLinkServer": 86, "LongLinkTLS": 81,
+    "LongLinkTesting": 105, "LongLinkUploads": 92, "LongLinkUploadsServer": 90,
   ]
 
   /// The most public types of all modules together.
-  private static let mostPublic = 269
+  private static let mostPublic = 274
 
   @Test func `no product shows more types than it did`() throws {
     let modules = try publicTypes()

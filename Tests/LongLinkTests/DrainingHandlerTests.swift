@@ -228,4 +228,97 @@ import Testing
       _ = try await failure { try await asking.value }
     }
   }
+
+  // MARK: Bounds
+
+  @Test func `a listener that has gone leaves nothing`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve { server in
+        server.route(77) { request in try await request.untilDraining { request.body } }
+      }
+      let client = try stage.client(of: server)
+      for number in 0..<100 {
+        #expect(try await client.request(77, [UInt8(number)]) == [UInt8(number)])
+      }
+      let peer = await server.peers()[0]
+      // One that is dropped at once, and one whose reader is cancelled.
+      _ = peer.events
+      let reading = stage.spawn { for await _ in peer.events {} }
+      try await stage.until { await peer.loop.run { peer.eventListeners } == 1 }
+      reading.cancel()
+      try await stage.until { await peer.loop.run { peer.eventListeners } == 0 }
+    }
+  }
+
+  @Test func `an earlier end is told, and the same is not told again`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve()
+      let client = try stage.client(of: server)
+      let request = try await stage.hang(client, on: server)
+      let peer = await server.peers()[0]
+      let told = Tally<PeerEvent>()
+      let reading = stage.spawn { for await event in peer.events { told.add(event) } }
+      let begin = simulation.now
+      let drains = [30, 60, 5].map { bound in
+        stage.spawn { await server.drain(peer, within: .seconds(bound)) }
+      }
+      await told.reached(2)
+      for drain in drains { _ = try await drain.value }
+      _ = try await failure { try await request.value }
+      try await reading.value
+      #expect(
+        told.elements == [30, 5].map { .draining(until: begin.advanced(by: .seconds($0))) })
+    }
+  }
+
+  @Test func `a failure of the body is heard, although the connection is drained`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve { server in
+        server.route(78) { request in
+          try await request.untilDraining {
+            try? await request.clock.sleep(for: .seconds(100))
+            throw Rejection(1_000, "the disk is full")
+          }
+        }
+      }
+      let client = try stage.client(of: server)
+      let request = client.submit(78, [], options: .patient)
+      try await stage.running(1, on: server)
+      await server.drain(await server.peers()[0])
+      let error = try await failure { try await request.value }
+      #expect(error.response == 1_000, "\(error)")
+    }
+  }
+
+  @Test func `a reader elsewhere gets no more than the item that it has asked for`() async throws {
+    try await Stage.run(.loopback) { stage in
+      let (read, goOn) = (Tally<[UInt8]>(), Latch())
+      let server = try await stage.serve { server in
+        server.routeStream(79, .requestItems, on: .globalPool) { _, items, _ in
+          for try await item in items.untilDraining {
+            read.add(item)
+            await goOn.wait()
+          }
+          return [UInt8(read.count)]
+        }
+      }
+      let client = try stage.client(of: server)
+      let task = stage.spawn {
+        try await client.sendItems(79, []) { writer in
+          try await writer.write(contentsOf: (0..<64).map { [UInt8($0)] })
+          await writer.waitForEnd()
+        }
+      }
+      await read.reached(1)
+      let peer = await server.peers()[0]
+      let told = Tally<PeerEvent>()
+      let reading = stage.spawn { for await event in peer.events { told.add(event) } }
+      let draining = stage.spawn { await server.drain(peer, within: .seconds(600)) }
+      await told.reached(1)
+      goOn.open()
+      #expect(try await task.value == [1])
+      try await draining.value
+      try await reading.value
+    }
+  }
 }

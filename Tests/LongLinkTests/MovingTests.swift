@@ -246,4 +246,45 @@ import Testing
       #expect(seen.map(\.isConnected) == [true, true, true, false])
     }
   }
+
+  @Test func `what the server has sent over a connection that is left arrives`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let latency = Duration.milliseconds(1)...Duration.milliseconds(40)
+      simulation.network.conditions = LinkConditions(latency: latency)
+      let server = try await stage.serve()
+      let client = try stage.client(of: server)
+      try await client.connect()
+      let pushes = Tally<[UInt8]>()
+      client.onPush(9) { pushes.add($0.body) }
+      var sent = 0
+      for network in 1...20 {
+        client.pathChanged(network: "\(network)")
+        for _ in 0..<200 {
+          sent += try await server.broadcast(9, [1]).queued
+          try await simulation.sleep(for: .milliseconds(1))
+        }
+        try await simulation.sleep(for: .seconds(2))
+      }
+      #expect(sent == 4_000 && pushes.count == 4_000)
+      #expect(await server.counters().openConnections == 1)
+    }
+  }
+
+  @Test func `a connection to a server that does not close it is closed after ten seconds`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let server = try await SimulatedServer.start(on: stage.serverLoop)
+      let client = try stage.client(to: [server.endpoint])
+      try await client.connect()
+      client.pathChanged(network: "other")
+      try await stage.until { await client.counters().connects == 2 }
+      let begin = simulation.now
+      try await stage.until { simulation.openStreams.count == 2 }
+      let time = begin.duration(to: simulation.now)
+      #expect(time >= .seconds(9) && time < .seconds(12), "\(time)")
+      await client.close()
+      await server.stop()
+    }
+  }
 }

@@ -49,7 +49,7 @@ public struct ClientConfiguration: Sendable {
   /// the connect, the connect has failed: the connection is closed, the task cancelled, and the
   /// client tries again as after any other failed connect. `connect()` throws `connectFailed`,
   /// whose `detail` has the error. The task is also cancelled if the connection ends, and by
-  /// `close` and `suspend`.
+  /// `close` and `suspend`. A function that ignores its cancellation goes on beside the next call.
   ///
   /// Requests through its argument fail with `overloaded` instead of waiting for room, and are not
   /// retried: the next connect repeats all of it. Those that go on when it has returned, such as a
@@ -69,9 +69,10 @@ public struct ClientConfiguration: Sendable {
   /// They see requests and streams in all forms: awaited, with handles, with completion handlers,
   /// on plain threads, through generated clients, and through the client's peers, such as that of
   /// `prepare`. Each is called in the task or on the thread of the caller, so that task-local
-  /// values are there; it must not block. A stream is made when it is iterated. Pushes and pings do
-  /// not pass through them. They cannot change the message or the response, wait, or send a request
-  /// again: the interceptors of a `CallClient` can.
+  /// values are there, except for calls of a `CallClient` and for streams that come back, which are
+  /// made on the client's loop. It must not block. A stream is made when it is iterated. Pushes and
+  /// pings do not pass through them. They cannot change the message or the response, wait, or send
+  /// a request again: the interceptors of a `CallClient` can.
   public var interceptors: [RequestInterceptor] = []
   /// The most that waits, is stored and is accepted. Each has a default.
   public var limits = Limits()

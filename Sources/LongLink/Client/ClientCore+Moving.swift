@@ -25,6 +25,7 @@ extension ClientCore {
     tell(.suspended(lingering: bound))
     failWaiting(after: .failed, resumesConnect: true, notConnected)
     suspendWaiters.append(completion)
+    for connection in connections { finishIfDone(connection.link) }
     settle()
   }
 

@@ -195,12 +195,17 @@ extension ClientCore {
     return lastFailure?.waitReason
   }
 
-  /// Closes a link that takes no new requests once the last request of either side has ended.
+  /// Closes a link that takes no new requests once the last request of either side has ended. A
+  /// client that goes on leaves it to the server to close, so that its last pushes arrive.
   func finishIfDone(_ link: Link) {
     guard !requests.isCurrent(link),
       !connections.contains(where: { $0.link === link && $0.isPreparing })
     else { return }
-    link.shutDownIfUnused(by: requests)
+    if closing == nil, machine.state != .suspended {
+      link.leaveIfUnused(by: requests)
+    } else {
+      link.shutDownIfUnused(by: requests)
+    }
   }
 }
 

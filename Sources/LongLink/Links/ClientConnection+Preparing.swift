@@ -12,10 +12,19 @@ extension ClientConnection {
   /// A call of `prepare`.
   struct Preparation {
     let task: Task<Void, Never>
+    let caller: Caller
     /// The pushes of the call, none of which wait.
     let pushes: PushQueue
-    /// Why the connection cannot be used.
-    var failure: ConnectFailure?
+  }
+
+  /// What the task of a call keeps: the connection, until it has no need of the result. A function
+  /// that ignores its cancellation would keep the connection and the client for as long as it runs.
+  final class Caller {
+    var connection: ClientConnection?
+
+    init(_ connection: ClientConnection) {
+      self.connection = connection
+    }
   }
 
   var isPreparing: Bool { if case .preparing = stage { true } else { false } }
@@ -31,7 +40,8 @@ extension ClientConnection {
     }
     requests.prepare(link)
     peer.attach(to: self)
-    let bound = LoopBound(self, on: core.loop)
+    let caller = Caller(self)
+    let bound = LoopBound(caller, on: core.loop)
     let task = Task(executorPreference: core.loop) { [peer] in
       let result: Result<Void, any Error>
       do {
@@ -39,10 +49,10 @@ extension ClientConnection {
       } catch {
         result = .failure(error)
       }
-      bound.loop.execute { bound.value.returned(result) }
+      bound.loop.execute { bound.value.connection?.returned(result) }
     }
     preparation = Preparation(
-      task: task,
+      task: task, caller: caller,
       pushes: PushQueue(
         maxWaiting: 0, maxWaitingBytes: 0, timeout: core.defaults.timeout, on: core.loop))
   }
@@ -60,8 +70,15 @@ extension ClientConnection {
 
   /// Sends what the peer sends from now on over the client's connection, which is this one.
   func endPreparation() {
+    preparation?.caller.connection = nil
     preparation = nil
     peer.attach(to: core)
+  }
+
+  /// The connection has ended.
+  func cancelPreparation() {
+    preparation?.task.cancel()
+    preparation?.caller.connection = nil
   }
 
   /// Handles a goaway: the link ends what the server has accepted, and carries nothing else.
@@ -74,8 +91,16 @@ extension ClientConnection {
   }
 
   private func fail(_ detail: String) {
-    preparation?.failure = ConnectFailure("prepareFailed", detail: detail, address: link.peer)
+    unusable = ConnectFailure("prepareFailed", detail: detail, address: link.peer)
     link.close(.left)
+  }
+
+  /// Closes the connection for a handler, or for `prepare`. One that was not used yet has failed.
+  func closedByApplication() {
+    switch stage {
+    case .preparing, .tried: fail("the application has closed the connection")
+    case .opening, .left, .used: link.shutDown()
+    }
   }
 
   /// Closes a connection that is not used: it is not needed, or has taken too long.
@@ -93,7 +118,12 @@ extension ClientConnection: PeerOwner {
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion
   ) -> RequestID {
-    requests.submit(type, body, options, completion, defaults: core.defaults, over: link)
+    guard !isPreparing else {
+      return requests.submit(
+        type, body, options, completion, defaults: core.defaults, over: link)
+    }
+    return requests.submit(
+      type, body, options, completion, defaults: core.defaults, failure: peer.endedError)
   }
 
   func submit(
@@ -110,7 +140,7 @@ extension ClientConnection: PeerOwner {
   var reconnect: ReconnectPolicy { core.reconnect }
 
   func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {
-    guard let preparation else { throw peer.endedError(doing: .push(type)) }
+    guard let preparation, isPreparing else { throw peer.endedError(doing: .push(type)) }
     return (preparation.pushes, link)
   }
 

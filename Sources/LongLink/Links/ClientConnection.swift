@@ -30,6 +30,8 @@ final class ClientConnection {
   var stage = Stage.opening
   /// Nil unless the application prepares it, or has failed to.
   var preparation: Preparation?
+  /// Why the connection cannot be used, although it was opened.
+  var unusable: ConnectFailure?
   /// Whether the connection has shown that the server is healthy.
   private var hasWorked = false
   /// The client's `path` when it was made.
@@ -162,8 +164,7 @@ extension ClientConnection: LinkOwner {
     case .established: established()
     case .renewed(let answer): renewed(answer)
     case .peerLeaving(let goaway):
-      peer.announce(.leaving)
-      responder.drains(link)
+      if peer.announce(.leaving) { responder.tellDraining(of: link) }
       leaving(goaway)
       core.updateWaitingPushes(.goneAway(ResponseCode(wire: goaway.code)))
     case .abandon(let reason):
@@ -239,7 +240,7 @@ extension ClientConnection: LinkOwner {
   func link(_ link: Link, endedWith reason: CloseReason) {
     link.count(in: core.totals)
     core.connections.removeAll { $0 === self }
-    preparation?.task.cancel()
+    cancelPreparation()
     peer.detach()
     if isOpened {
       core.pathHeartbeat?.lost(after: link.connection.liveness.silenceProbed, reason, on: path)
@@ -284,8 +285,7 @@ extension ClientConnection: LinkOwner {
 
   private func failed(_ reason: CloseReason) {
     core.notifyObserver(.failed(link.id, reason))
-    let unprepared = preparation?.failure
-    if unprepared == nil, reason == .left || reason == .closedHere {
+    if unusable == nil, reason == .left || reason == .closedHere {
       core.counters.abandonedAttempts += 1
     } else {
       if case .tried = stage {
@@ -294,9 +294,9 @@ extension ClientConnection: LinkOwner {
       } else {
         core.counters.failedAttempts += 1
       }
-      core.connector.failed(unprepared ?? failure(of: reason))
+      core.connector.failed(unusable ?? failure(of: reason))
     }
-    core.tell(.long(.failed(link.id, unprepared == nil ? reason : nil)))
+    core.tell(.long(.failed(link.id, unusable == nil ? reason : nil)))
   }
 
   private func failure(of reason: CloseReason) -> ConnectFailure {

@@ -62,7 +62,7 @@ extension ClientCore: PeerOwner {
 
   func perform(_ command: PeerCommand, on id: UInt64) {
     // Not the current link, which may be a later one.
-    connections.first { UInt64($0.link.id) == id }?.link.shutDown()
+    connections.first { UInt64($0.link.id) == id }?.closedByApplication()
   }
 
   func ping(_ completion: @escaping @Sendable (Result<Duration, LongLinkError>) -> Void) {

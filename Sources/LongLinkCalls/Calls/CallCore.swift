@@ -219,8 +219,9 @@ extension CallCore {
     _ plan: CallPlan, _ options: RequestOptions, _ completion: @escaping @Sendable (Outcome) -> Void
   ) -> any CallExchange {
     if let carrier = plan.carrier { return carrier.begin(options, on: loop, completion) }
-    return client.request(
-      plan.type, plan.body, options: options, on: .connectionLoop, completion: completion)
+    return RequestHandle(
+      client.senderPort.port, plan.type, plan.method, RequestBody(plan.body), options,
+      .connectionLoop, completion)
   }
 
   /// Whether closing the client is enough to end an exchange of a plan.

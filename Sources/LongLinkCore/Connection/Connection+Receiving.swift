@@ -80,6 +80,7 @@ extension Connection {
     case .fresh, .identifying, .open:
       if carriage.peerEnds(isWhole: hasWholeRequest) { return }
       if inbox.input.isEmpty || framing.isLost {
+        if isLeaving { return close(.closedHere) }
         let code = peerGoAway.map { ResponseCode(wire: $0.code) }
         close(code.map { .goneAway($0) } ?? carriage.endWithoutReason)
       } else {

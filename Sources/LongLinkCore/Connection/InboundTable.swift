@@ -187,11 +187,8 @@ package enum InboundEnding: Equatable, Sendable {
   /// The driver's part of an outlived request.
   package func payload(ofOutlived id: InboundID) -> AnyObject? { outlivedRows[id.number]?.work }
 
-  /// The driver's parts of all requests that have not ended, in the order of their arrival.
-  package var payloads: [AnyObject] {
-    let running = rows.keys.compactMap { rows[$0] }.filter { $0.work != nil }
-    return running.sorted { newest &- $0.number > newest &- $1.number }.compactMap(\.work)
-  }
+  /// The driver's parts of all requests that have not ended, in the order of their serials.
+  package var runningPayloads: [AnyObject] { rows.keys.sorted().compactMap { rows[$0]?.work } }
 
   /// The driver's parts of all outlived requests, in the order of their arrival.
   package var outlivedPayloads: [AnyObject] {

@@ -27,6 +27,8 @@ package enum Wire {
   package static let shortPingInterval: Int64 = 15_000_000_000
   /// How long a closing side continues to read and discard, in nanoseconds.
   package static let lingerTime: Int64 = 1_000_000_000
+  /// How long a client reads on from a connection that it has left, in nanoseconds.
+  package static let leavingTime: Int64 = 10_000_000_000
   /// The most bytes that are kept of a peer's name.
   package static let nameLimit = 1_024
   /// The longest credential of a configuration, in bytes, so that it fits into a hello.

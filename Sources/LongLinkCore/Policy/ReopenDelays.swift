@@ -16,9 +16,6 @@ package struct ReopenDelays {
   /// How long a stream without items has to last until it has worked, in nanoseconds.
   package var proof: Int64 { policy.cap.clampedNanoseconds }
 
-  /// A stream has worked: the windows begin anew.
-  package mutating func worked() { self = ReopenDelays(policy) }
-
   /// Returns the next delay, from 64 random bits: not less than `hint`, for which the peer has
   /// asked, up to the policy's longest. All in nanoseconds.
   package mutating func next(askedFor hint: Int64, bits: UInt64) -> Int64 {

@@ -227,6 +227,14 @@ extension Link {
     shutDown()
   }
 
+  /// Leaves the link with `leave` under the same condition: the server then closes it.
+  package func leaveIfUnused(by requests: Requests) {
+    guard core.inbound.count == 0, !core.outbox.holdsBack, requests.isUnused(self) else { return }
+    core.leave(at: loop.now)
+    settle()
+    rescheduleTimer()
+  }
+
   /// Closes the link at once.
   package func close(_ reason: CloseReason) {
     core.close(reason)

@@ -33,9 +33,11 @@ public struct InterceptedRequest: Sendable {
   /// Calls a function once when the request has ended: with its error, nil for a success, and with
   /// the time that it took.
   ///
-  /// It is called on the client's loop, which it must not block, before the caller goes on. The
-  /// functions of several interceptors are called in the reverse order. A stream has ended when its
-  /// response is there, or with its error; the reader may still have items to take.
+  /// It is called on the client's loop, which it must not block, before the caller goes on. It must
+  /// make requests of its own in a task or a later job alone, since it may be called within the
+  /// call that makes a request. The functions of several interceptors are called in the reverse
+  /// order. A stream has ended when its response is there, or with its error; the reader may still
+  /// have items to take.
   public mutating func whenEnded(
     _ function: @escaping @Sendable (LongLinkError?, Duration) -> Void
   ) {

@@ -234,7 +234,7 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   var options = options
   let record = port.record(type, method, &options)
   if let record, let refusal = record.refusal {
-    port.loop.execute { record.end(.failure(refusal)) }
+    await port.loop.run { record.end(.failure(refusal)) }
     throw refusal
   }
   return try await response(port, type, body, options, record)
@@ -253,7 +253,8 @@ private func response(
     } else {
       await distantAnswer(port, type, body, options, record, watch)
     }
-  if port.loop.isCurrent { port.keep(consume watch) }
+  // One that came from elsewhere may still be named by the job that has submitted its request.
+  if isHere, port.loop.isCurrent { port.keep(consume watch) }
   switch consume outcome {
   case .success(let body): return body
   case .failure(let error): throw error
@@ -273,7 +274,7 @@ private func answerHere(
   #else
   let isCancelled = Task.isCancelled
   #endif
-  if isCancelled { return cancelled(port, type, observed) }
+  if isCancelled { return await cancelled(port, type, observed) }
   let completion = Completion.waiter(RequestWatch.Waiter(watch))
   port.submit(type, body, options, completion.recorded(by: observed), watch)
   #if compiler(<6.4) && !LONGLINK_PORTABLE
@@ -315,7 +316,7 @@ private func submitted(
   _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
   _ observed: ExchangeRecord?, _ isOfPool: Bool, _ watch: RequestWatch
 ) async -> Outcome {
-  if watch.isCancelled { return cancelled(port, type, observed) }
+  if watch.isCancelled { return await cancelled(port, type, observed) }
   return await suspend { waiter in
     let waiting: Completion = isOfPool ? .pooledWaiter(waiter) : .distantWaiter(waiter)
     let completion = waiting.recorded(by: observed)
@@ -329,9 +330,9 @@ private func submitted(
 /// The outcome of a request that was not submitted, because its task was cancelled.
 private func cancelled(
   _ port: RequestPort, _ type: MessageType, _ record: ExchangeRecord?
-) -> Outcome {
+) async -> Outcome {
   let outcome = Outcome.failure(LongLinkError(.cancelled, doing: .request(type)))
-  if let record { port.loop.execute { record.end(outcome) } }
+  if let record { await port.loop.run { record.end(outcome) } }
   return outcome
 }
 

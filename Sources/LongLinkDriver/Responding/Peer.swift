@@ -265,31 +265,41 @@ public final class Peer: RequestSender {
   }
 
   /// What happens to the connection on which you got the peer: what has happened so far, and then
-  /// each event when it comes, of each kind only the first one. It ends with the connection.
+  /// each event when it comes. Each comes once; `draining` comes again if the end is moved forward.
+  /// It ends with the connection.
   ///
   /// A handler that runs for long, such as that of a stream, can come to an end by itself instead
   /// of being cut: see also `InboundRequest.untilDraining` and `Items.untilDraining`. What goes to
   /// the client needs no such care: `push` follows it to its newest connection.
   public var events: AsyncStream<PeerEvent> {
     let (stream, continuation) = AsyncStream.makeStream(of: PeerEvent.self)
-    loop.execute { [reference, loop] in
+    let id = PeerEvents.nextID()
+    // Its job comes after the one that adds the listener.
+    continuation.onTermination = { [reference, loop] _ in
+      loop.execute {
+        if reference.value.events?.remove(id) == true { reference.value.events = nil }
+      }
+    }
+    loop.execute { [reference] in
       guard reference.value.owner != nil else { return continuation.finish() }
       let events = reference.value.events ?? PeerEvents()
       reference.value.events = events
-      let id = events.add(continuation)
-      continuation.onTermination = { _ in
-        loop.execute { reference.value.events?.remove(id) }
-      }
+      events.add(id, continuation)
     }
     return stream
   }
 
-  /// Tells what happens to the connection; on the loop.
-  package func announce(_ event: PeerEvent) {
-    guard reference.value.owner != nil else { return }
+  /// The number of those that listen to `events`; on the loop.
+  package var eventListeners: Int { reference.value.events?.listenerCount ?? 0 }
+
+  /// Tells what happens to the connection, and returns whether it is the first event of its kind;
+  /// on the loop.
+  @discardableResult
+  package func announce(_ event: PeerEvent) -> Bool {
+    guard reference.value.owner != nil else { return false }
     let events = reference.value.events ?? PeerEvents()
     reference.value.events = events
-    events.announce(event)
+    return events.announce(event)
   }
 
   /// Does something to the connection, on its loop, unless it has ended.

@@ -2,19 +2,20 @@
 
 public import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
+internal import Synchronization
 
 /// What happens to the connection on which you got a `Peer`, while its handlers run.
 public enum PeerEvent: Hashable, Sendable {
-  /// On a server: the client has opened a newer connection, which gets its pushes and requests from
-  /// now on. It ends this one once nothing runs here, or after its `timeouts.lingering` (60 s by
-  /// default).
+  /// On a server: the client has opened a newer connection, which gets its pushes and requests
+  /// while it is open. A LongLink client ends this one once nothing runs here, or after its
+  /// `timeouts.lingering` (60 s by default).
   case moved
-  /// On a server: it has asked the client to leave, at `shutDown`, `drain` or `endConnections`, or
-  /// since its credential has expired. The connection ends once nothing runs on it, or at this
-  /// instant.
+  /// On a server: this server has asked the client to leave, at `shutDown`, `drain` or
+  /// `endConnections`, since its credential has expired, or since it has four newer connections.
+  /// The connection ends once nothing runs on it, or at this instant of the peer's `clock`.
   case draining(until: LinkInstant)
-  /// The other side has said that it leaves. It sends no new requests, and may end the connection
-  /// once nothing runs on it.
+  /// The other side has said that it leaves. It sends no new requests, and the connection ends once
+  /// nothing runs on it.
   case leaving
 }
 
@@ -22,24 +23,40 @@ public enum PeerEvent: Hashable, Sendable {
 final class PeerEvents {
   private var past: [PeerEvent] = []
   private var listeners: [(id: UInt64, continuation: AsyncStream<PeerEvent>.Continuation)] = []
-  private var lastID: UInt64 = 0
 
-  /// Tells an event, of each kind only the first one.
-  func announce(_ event: PeerEvent) {
-    guard !past.contains(where: { $0.isLike(event) }) else { return }
-    past.append(event)
+  private static let count = Atomic<UInt64>(0)
+
+  /// A number for a listener; on any thread.
+  static func nextID() -> UInt64 { count.add(1, ordering: .relaxed).newValue }
+
+  var listenerCount: Int { listeners.count }
+
+  /// Tells an event, in place of an earlier one of its kind. Returns whether it is the first.
+  func announce(_ event: PeerEvent) -> Bool {
+    let earlier = past.firstIndex { $0.isLike(event) }
+    if let earlier {
+      // It is told again if it says something else: an earlier end.
+      guard past[earlier] != event else { return false }
+      past[earlier] = event
+    } else {
+      past.append(event)
+    }
     for listener in listeners { listener.continuation.yield(event) }
+    return earlier == nil
   }
 
-  /// Tells all events to another listener; returns its number.
-  func add(_ continuation: AsyncStream<PeerEvent>.Continuation) -> UInt64 {
+  /// Tells all events to another listener.
+  func add(_ id: UInt64, _ continuation: AsyncStream<PeerEvent>.Continuation) {
     for event in past { continuation.yield(event) }
-    lastID += 1
-    listeners.append((lastID, continuation))
-    return lastID
+    listeners.append((id, continuation))
   }
 
-  func remove(_ id: UInt64) { listeners.removeAll { $0.id == id } }
+  /// Forgets a listener. Returns whether there is nothing left to keep.
+  func remove(_ id: UInt64) -> Bool {
+    listeners.removeAll { $0.id == id }
+    if listeners.isEmpty { listeners = [] }
+    return listeners.isEmpty && past.isEmpty
+  }
 
   /// No more events come.
   func finish() {
@@ -61,7 +78,7 @@ extension PeerEvent {
 }
 
 extension InboundRequest {
-  /// Runs `body`, and cancels its task when the connection is to be left: because the server
+  /// Runs `body`, and cancels its task when the connection is to be left: because this server
   /// drains it or shuts down, or because the other side has said that it leaves.
   ///
   ///     server.routeStream(7, .responseItems) { request, _, writer in
@@ -70,10 +87,11 @@ extension InboundRequest {
   ///     }
   ///
   /// Use it in handlers that would run on for long, so that `shutDown` need not wait until its
-  /// bound has passed. If `body` throws after the cancellation, this throws a `Rejection` with 503:
-  /// thrown on, it tells the client to ask again elsewhere. If `body` returns, its result is
-  /// returned. If the task of the handler is cancelled, so is that of `body`, whose error is
-  /// thrown.
+  /// bound has passed. If the cancellation ends `body`, this throws a `Rejection` with 503. Thrown
+  /// on, it has the delivery `answered` for the client: `body` may have done a part. A stream that
+  /// was opened with `resuming:` comes back. A result or another error of `body` is passed on.
+  ///
+  /// A client that moves to another connection does not end `body`: see `PeerEvent.moved`.
   public func untilDraining<Result: Sendable>(
     _ body: @escaping @Sendable () async throws -> Result
   ) async throws -> Result {
@@ -99,8 +117,8 @@ extension InboundRequest {
         }
       } catch {
         group.cancelAll()
-        guard isDraining, !Task.isCancelled else { throw error }
-        throw Rejection(.draining, "the server ends this connection")
+        guard isDraining, !Task.isCancelled, error.isCancellation else { throw error }
+        throw Rejection(.draining, "this connection is about to end")
       }
       // The body ends in one of the two ways above.
       throw CancellationError()

@@ -21,8 +21,10 @@ extension Responder: StreamSide {
 }
 
 extension Responder {
-  /// The link is to be left: handlers that read until then get the end of their items.
-  package func drains(_ link: Link) {
+  /// A side has said that it leaves the link: handlers that read until then get the end of their
+  /// items. Call it once for each side, since it looks at all handlers of streams.
+  package func tellDraining(of link: Link) {
+    guard link.hasStreams else { return }
     for work in link.connection.inbound.handlers { work.channel?.drains() }
   }
 

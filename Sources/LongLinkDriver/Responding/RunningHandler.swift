@@ -121,8 +121,8 @@ extension InboundTable {
     payload(ofOutlived: id).map(RunningHandler.kept)
   }
 
-  /// What runs the handlers of all requests that have not ended, in the order of their arrival.
-  var handlers: [RunningHandler] { payloads.map(RunningHandler.kept) }
+  /// What runs the handlers of all requests that have not ended.
+  var handlers: [RunningHandler] { runningPayloads.map(RunningHandler.kept) }
 
   /// What runs the handlers of all requests that have ended, in the order of their arrival.
   var outlivedHandlers: [RunningHandler] { outlivedPayloads.map(RunningHandler.kept) }

@@ -151,7 +151,7 @@ extension ItemChannel {
   func detached() {
     port = nil
     serial = nil
-    if isResuming { reading.deadline = .distantFuture }
+    if isResuming { (reading.deadline, carriedSince) = (.distantFuture, nil) }
     guard isBeingAnswered else { return }
     isBeingAnswered = false
     if reading.isAwaited { armForReading() }

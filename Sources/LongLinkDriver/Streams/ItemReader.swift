@@ -36,7 +36,8 @@ internal import Synchronization
     if let item = takeReady() { return item }
     if hasEnded { return nil }
     if let failure { throw failure }
-    let limit = channel.loop.isCurrent ? 1 : 64
+    // What the loop has handed over would be read although the connection is to be left.
+    let limit = channel.loop.isCurrent || endsWhenDraining ? 1 : 64
     switch await nextRead(of: channel, upTo: limit, untilDraining: endsWhenDraining) {
     case .items(var items):
       if items.count == 1 { return items[0] }

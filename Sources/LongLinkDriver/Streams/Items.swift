@@ -23,8 +23,8 @@ public struct Items<Item: BodyDecodable & Sendable>: AsyncSequence, AsyncIterato
   ///     return Receipt(count)
   ///
   /// So a handler of a stream that lasts long can answer in good time, and `shutDown` need not wait
-  /// until its bound has passed. The items that it has not read are dropped. The items of a request
-  /// of your own do not end in this way.
+  /// until its bound has passed. The items that it has not read are dropped when it returns. The
+  /// items of a request of your own do not end in this way.
   public var untilDraining: Items {
     var items = self
     items.reader.endsWhenDraining = true

@@ -24,6 +24,11 @@ final class ResumingReader<Item: BodyDecodable & Sendable>: Sendable {
     var deadline: LinkInstant?
     var delays: ReopenDelays?
     var reopening = Reopening()
+    /// When the current stream was to be sent; nil without a delay.
+    var due: LinkInstant?
+    /// When the next one is opened, because the last one failed before it was due.
+    var pause: LinkInstant?
+    var isReading = false
     var end: Result<Void, LongLinkError>?
   }
 
@@ -64,6 +69,18 @@ final class ResumingReader<Item: BodyDecodable & Sendable>: Sendable {
 
   /// Returns the next item, or what comes before it; nil at the end.
   nonisolated(nonsending) func next() async throws(LongLinkError) -> StreamEvent<Item>? {
+    let isAlone = state.withLock { state in
+      defer { state.isReading = true }
+      return !state.isReading
+    }
+    precondition(isAlone, "only one task may read the items of a stream at a time")
+    defer { state.withLock { $0.isReading = false } }
+    return try await following()
+  }
+
+  private nonisolated(nonsending) func following()
+    async throws(LongLinkError) -> StreamEvent<Item>?
+  {
     if let item = state.withLock({ $0.ahead.take() }) { return .item(item) }
     while true {
       if let end = state.withLock({ $0.end }) {
@@ -71,6 +88,10 @@ final class ResumingReader<Item: BodyDecodable & Sendable>: Sendable {
         return nil
       }
       guard let (current, channel) = state.withLock({ $0.current }) else {
+        // A cancelled task goes on, and hears it from the next stream.
+        if let pause = state.withLock({ $0.pause.take() }) {
+          try? await port.loop.clock.sleep(until: pause)
+        }
         await open()
         continue
       }
@@ -86,7 +107,8 @@ final class ResumingReader<Item: BodyDecodable & Sendable>: Sendable {
         let isCancelled = Task.isCancelled
         switch await port.loop.run({ [self] in judge(error, of: channel, isCancelled) }) {
         case .reopen: break
-        case .ask(let error) where retries(error): if error.response == .gone { forget() }
+        case .ask(let error) where !isCancelled && retries(error):
+          if error.response == .gone { forget(error) }
         case .ask(let error), .end(let error):
           _ = ended(.failure(error))
           throw error
@@ -116,7 +138,9 @@ final class ResumingReader<Item: BodyDecodable & Sendable>: Sendable {
   }
 
   /// Forgets the last item, because the peer no longer has what follows it.
-  private func forget() { state.withLock { $0.last = nil } }
+  private func forget(_ error: LongLinkError) {
+    state.withLock { ($0.last, $0.reopening.error) = (nil, error) }
+  }
 }
 
 // MARK: - Opening
@@ -133,6 +157,7 @@ extension ResumingReader {
         let timeout = options.timeout?.clampedNanoseconds
         let deadline = state.deadline ?? timeout.map { now + $0 } ?? .distantFuture
         state.deadline = deadline
+        state.due = state.reopening.delay.map { now + $0 }
         return (deadline, state.reopening.delay)
       }
       if deadline != .distantFuture { options.timeout = .nanoseconds(max(0, deadline - now)) }
@@ -172,6 +197,10 @@ extension ResumingReader {
     let (channel, now) = (channel.value, port.loop.driver.now)
     return state.withLock { state in
       state.current = nil
+      let lasting = channel.carriedSince.map { now - $0 } ?? 0
+      if state.currentCount > 0 || lasting >= ReopenDelays(port.sink.value.reconnect).proof {
+        state.delays = nil
+      }
       let whole = error.after(state.past).with(itemsReceived: state.count)
       state.past = whole.delivery
       if error.code == .cancelled {
@@ -181,15 +210,16 @@ extension ResumingReader {
       if isLate || error.code == .closed { return .end(whole) }
       let isPassing = error.isPassingForStreams
       if isCancelled, isPassing { return .end(whole.with(.cancelled)) }
-      prepare(after: whole, lasting: channel.carriedSince.map { now - $0 } ?? 0, &state)
+      prepare(after: whole, &state)
+      let due = min(state.due ?? now, state.deadline ?? .distantFuture)
+      state.pause = due > now ? due : nil
       return isPassing ? .reopen : .ask(whole)
     }
   }
 
   /// Draws the delay of the next attempt.
-  private func prepare(after error: LongLinkError, lasting: Int64, _ state: inout State) {
+  private func prepare(after error: LongLinkError, _ state: inout State) {
     var delays = state.delays ?? ReopenDelays(port.sink.value.reconnect)
-    if state.currentCount > 0 || lasting >= delays.proof { delays.worked() }
     state.reopening.delay = delays.next(
       askedFor: error.retryAfter?.clampedNanoseconds ?? 0, bits: port.loop.driver.nextRandom())
     state.delays = delays
@@ -201,7 +231,7 @@ extension LongLinkError {
   /// Whether a stream that has failed so is opened again without asking the application.
   fileprivate var isPassingForStreams: Bool {
     switch code {
-    case .connectionLost, .corrupted, .overloaded, .deadlineExceeded: true
+    case .connectionLost, .corrupted, .deadlineExceeded: true
     // The framework of the peer has ended it, or somebody there says: later.
     case .rejected: delivery == .sent || response == .draining || response == .overloaded
     default: false

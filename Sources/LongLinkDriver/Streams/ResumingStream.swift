@@ -52,9 +52,11 @@ public struct ResumingStream<Element: Sendable>: AsyncSequence, AsyncIteratorPro
 public enum StreamEvent<Item: Sendable>: Sendable {
   /// The next item.
   case item(Item)
-  /// The stream goes on. This comes before the first item that it brings, or before its end.
+  /// The stream goes on. This comes before the first item that it brings, or before its end with a
+  /// response.
   ///
-  /// `after` is the error that has cut it off, the first one if there were several; nil if the
+  /// `after` is the error that has cut it off, the first one if there were several, unless a later
+  /// one is `rejected` with 410; nil if the
   /// client has only moved to another connection. `attempts` is how often it was opened since, from
   /// 1. The items go on after the last one, unless the error is `rejected` with 410: then the
   /// stream was opened as for the first time, and items may be missing.

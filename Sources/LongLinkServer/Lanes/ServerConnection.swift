@@ -108,8 +108,8 @@ final class ServerConnection {
       code: drainNotice.code, reason: drainNotice.reason,
       spread: drainNotice.spread.wireMilliseconds,
       retryAfter: drainNotice.retryAfter.wireMilliseconds, alternatives: drainNotice.alternatives)
-    peer.announce(.draining(until: limit))
-    responder.drains(link)
+    if limit < drainLimit { peer.announce(.draining(until: limit)) }
+    if drainLimit == .distantFuture { responder.tellDraining(of: link) }
     finishIfDrained()
     guard link.isAlive, limit < drainLimit else { return }
     drainLimit = limit
@@ -214,8 +214,7 @@ extension ServerConnection: LinkOwner {
       // Fail them, because a server's requests have no other link to wait for.
       requestsIfAny?.failWaiting(all: true) { operation, _ in goneAway(operation, goaway) }
       closesWhenUnused = true
-      peer.announce(.leaving)
-      responder.drains(link)
+      if peer.announce(.leaving) { responder.tellDraining(of: link) }
       finishIfDrained()
     case .abandon(let reason):
       peer.ended(reason)
@@ -295,7 +294,9 @@ extension ServerConnection: PeerOwner {
     _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
     after delay: Int64
   ) -> RequestID {
-    guard let failure = failureOfRequests else {
+    // No later connection carries what fails here, so that to try again would be in vain.
+    let hasLeft = link.connection.peerGoAway != nil
+    guard let failure = hasLeft ? peer.endedError : failureOfRequests else {
       return requests.submit(
         type, body, options, completion, defaults: lane.defaults, after: delay)
     }

@@ -63,9 +63,9 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
   /// remembered ones, and then those that are published, until `finish` is called. With 0, sends
   /// those that are published from now on.
   ///
-  /// Throws a `Rejection` with 410, before any item, if it does not remember all items that follow:
-  /// the number is too old, or that of another run of the server. Throws a `Rejection` with 429 if
-  /// the stream is slower than the items, so that some are forgotten before it gets them.
+  /// Throws a `Rejection` with 410 if it does not remember all items that follow: the number is too
+  /// old, or that of another run of the server, or the stream is so slow that items are forgotten
+  /// before it gets them.
   public func send(to writer: ItemWriter<Message>, after number: UInt64) async throws {
     guard number > 0 else { return try await send(to: writer) }
     var position = number
@@ -76,11 +76,7 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
         return (items, items?.isEmpty == true ? subscribe(list) : nil)
       }
       guard let items else {
-        let (code, text): (ResponseCode, String) =
-          position == number
-          ? (.gone, "the items after \(number) are not remembered")
-          : (.overloaded, "the items after \(position) were forgotten before they were sent")
-        throw Rejection(code, text)
+        throw Rejection(.gone, "the items after \(position) are not remembered")
       }
       if let subscription { return try await send(subscription, to: writer) }
       for item in items { try await writer.write(encoded: item) }

@@ -37,6 +37,8 @@ extension LongLinkServer {
       do {
         try await whenStarted()
       } catch {
+        // From here on, a signal is the second one.
+        if let wait { ProcessSignals.shared.cancel(wait) }
         await shutDown(within: bound)
         throw error
       }
