@@ -333,7 +333,7 @@ const ProtobufCMessageDescriptor telemetry__register_reply__descriptor =
   (ProtobufCMessageInit) telemetry__register_reply__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor telemetry__reading__field_descriptors[2] =
+static const ProtobufCFieldDescriptor telemetry__reading__field_descriptors[3] =
 {
   {
     "device",
@@ -359,15 +359,28 @@ static const ProtobufCFieldDescriptor telemetry__reading__field_descriptors[2] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "number",
+    3,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT64,
+    offsetof(Telemetry__Reading, has_number),
+    offsetof(Telemetry__Reading, number),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned telemetry__reading__field_indices_by_name[] = {
   1,   /* field[1] = celsius */
   0,   /* field[0] = device */
+  2,   /* field[2] = number */
 };
 static const ProtobufCIntRange telemetry__reading__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor telemetry__reading__descriptor =
 {
@@ -377,7 +390,7 @@ const ProtobufCMessageDescriptor telemetry__reading__descriptor =
   "Telemetry__Reading",
   "telemetry",
   sizeof(Telemetry__Reading),
-  2,
+  3,
   telemetry__reading__field_descriptors,
   telemetry__reading__field_indices_by_name,
   1,  telemetry__reading__number_ranges,
@@ -422,9 +435,29 @@ const ProtobufCMessageDescriptor telemetry__report_reply__descriptor =
   (ProtobufCMessageInit) telemetry__report_reply__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-#define telemetry__watch_request__field_descriptors NULL
-#define telemetry__watch_request__field_indices_by_name NULL
-#define telemetry__watch_request__number_ranges NULL
+static const ProtobufCFieldDescriptor telemetry__watch_request__field_descriptors[1] =
+{
+  {
+    "after",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT64,
+    offsetof(Telemetry__WatchRequest, has_after),
+    offsetof(Telemetry__WatchRequest, after),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned telemetry__watch_request__field_indices_by_name[] = {
+  0,   /* field[0] = after */
+};
+static const ProtobufCIntRange telemetry__watch_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
 const ProtobufCMessageDescriptor telemetry__watch_request__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
@@ -433,10 +466,10 @@ const ProtobufCMessageDescriptor telemetry__watch_request__descriptor =
   "Telemetry__WatchRequest",
   "telemetry",
   sizeof(Telemetry__WatchRequest),
-  0,
+  1,
   telemetry__watch_request__field_descriptors,
   telemetry__watch_request__field_indices_by_name,
-  0,  telemetry__watch_request__number_ranges,
+  1,  telemetry__watch_request__number_ranges,
   (ProtobufCMessageInit) telemetry__watch_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -3,10 +3,13 @@
 import LongLink
 import Telemetry
 
-let client = try LongLinkClient(to: .host("127.0.0.1", port: 9000))
-try await client.connect()  // If it cannot, this throws at once. A request would wait.
+var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: 9000)])
+configuration.prepare = { connection in  // On each connection, before anything else.
+  _ = try await HubClient(connection).register(RegisterRequest(device: "oven"))
+}
+let client = try LongLinkClient(configuration)
 let (hub, settings) = (HubClient(client), client.pushes(of: Settings.self))
-_ = try await hub.register(RegisterRequest(device: "oven"))
+try await client.connect()  // If it cannot, this throws at once. A request would wait.
 print("seconds between readings:", try await settings.first { _ in true }?.seconds ?? 0)
 let reports = Task {
   try await hub.report { writer in
@@ -16,8 +19,8 @@ let reports = Task {
     }
   }
 }
-if let reading = try await hub.watch(WatchRequest()).first(where: { $0.device == "oven" }) {
-  print(reading.device, reading.celsius)  // The watch is cancelled now, here and in the server.
-}
+let reading = try await hub.watch(resuming: { last in WatchRequest(after: last?.number ?? 0) })
+  .first { $0.device == "oven" }
+print("oven", reading?.celsius ?? 0)  // The watch is cancelled now, here and in the server.
 reports.cancel()
 await client.close(within: .seconds(1))

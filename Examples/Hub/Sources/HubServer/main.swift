@@ -4,7 +4,7 @@ import LongLinkServer
 import Telemetry
 
 struct Hub: HubService {
-  let readings = ItemBroadcast<Reading>(.dropOldest(64))  // of those that a slow watcher has not taken
+  let readings = ItemBroadcast<Reading>(.close(64), remembering: 1_000)
 
   func register(_ request: RegisterRequest, context: InboundRequest) async throws -> RegisterReply {
     guard !request.device.isEmpty else { throw Rejection(1_000, "a device needs a name") }
@@ -14,7 +14,7 @@ struct Hub: HubService {
   func report(_ items: Items<Reading>, context: InboundRequest) async throws -> ReportReply {
     var reply = ReportReply()
     for try await reading in items {
-      try readings.publish(reading)
+      try readings.publish { Reading(device: reading.device, celsius: reading.celsius, number: $0) }
       reply.count += 1
     }
     return reply
@@ -22,11 +22,10 @@ struct Hub: HubService {
   func watch(
     _ request: WatchRequest, writer: ItemWriter<Reading>, context: InboundRequest
   ) async throws {
-    try await readings.send(to: writer)
+    try await readings.send(to: writer, after: request.after)
   }
 }
 
 let server = try LongLinkServer(listen: .host("127.0.0.1", port: 9000))
 server.register(hub: Hub())
-try await server.start()
-await server.waitUntilShutDown()
+try await server.run(until: .sigterm)

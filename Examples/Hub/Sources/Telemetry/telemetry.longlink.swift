@@ -45,14 +45,18 @@ public nonisolated struct Reading: Swift.Hashable, Swift.Sendable {
   public var device: Swift.String = ""
   /// Field 2, `celsius`.
   public var celsius: Swift.Double = 0
+  /// Field 3, `number`.
+  public var number: Swift.UInt64 = 0
 
   /// Makes a message. Omitted fields have the values that absent fields decode to.
   public init(
     device: Swift.String = "",
-    celsius: Swift.Double = 0
+    celsius: Swift.Double = 0,
+    number: Swift.UInt64 = 0
   ) {
     self.device = device
     self.celsius = celsius
+    self.number = number
   }
 }
 
@@ -71,8 +75,15 @@ public nonisolated struct ReportReply: Swift.Hashable, Swift.Sendable {
 
 /// The message `telemetry.WatchRequest`.
 public nonisolated struct WatchRequest: Swift.Hashable, Swift.Sendable {
+  /// Field 1, `after`.
+  public var after: Swift.UInt64 = 0
+
   /// Makes a message. Omitted fields have the values that absent fields decode to.
-  public init() {}
+  public init(
+    after: Swift.UInt64 = 0
+  ) {
+    self.after = after
+  }
 }
 
 /// The message `telemetry.Settings`.
@@ -135,6 +146,10 @@ nonisolated extension Telemetry::Reading: LongLinkProtobufC::ProtobufCBody {
         unsafe message.has_celsius = 1
         unsafe message.celsius = value.celsius
       }
+      if value.number != 0 {
+        unsafe message.has_number = 1
+        unsafe message.number = value.number
+      }
     },
     read: { reader in
       var value = Telemetry::Reading()
@@ -144,6 +159,8 @@ nonisolated extension Telemetry::Reading: LongLinkProtobufC::ProtobufCBody {
           value.device = try reader.string()
         case 2:
           value.celsius = try reader.double()
+        case 3:
+          value.number = try reader.uint64()
         default: try reader.skip()
         }
       }
@@ -180,10 +197,22 @@ nonisolated extension Telemetry::WatchRequest: LongLinkProtobufC::ProtobufCBody 
   /// The functions that encode and decode the message.
   public static let layout: LongLinkProtobufC::ProtobufCLayout<Telemetry::WatchRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<Telemetry::WatchRequest>(
     initialize: CTelemetry::telemetry__watch_request__init,
-    fill: { _, _, _ in },
+    fill: { message, value, arena in
+      if value.after != 0 {
+        unsafe message.has_after = 1
+        unsafe message.after = value.after
+      }
+    },
     read: { reader in
-      while try reader.next() != nil { try reader.skip() }
-      return Telemetry::WatchRequest()
+      var value = Telemetry::WatchRequest()
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.after = try reader.uint64()
+        default: try reader.skip()
+        }
+      }
+      return value
     }
   )
 }

@@ -25,7 +25,7 @@ import Testing
         }
       }
     }
-    let watch = hub.watch(WatchRequest()).prefix(12)
+    let watch = hub.watch(resuming: { WatchRequest(after: $0?.number ?? 0) }).prefix(12)
     #expect(try await watch.reduce(0) { $0 + $1.celsius } == 78)
     #expect(try await reports.value.count == 12)
     await client.close()

@@ -53,10 +53,12 @@ struct  Telemetry__Reading
   char *device;
   protobuf_c_boolean has_celsius;
   double celsius;
+  protobuf_c_boolean has_number;
+  uint64_t number;
 };
 #define TELEMETRY__READING__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&telemetry__reading__descriptor) \
-    , NULL, 0, 0 }
+    , NULL, 0, 0, 0, 0 }
 
 
 struct  Telemetry__ReportReply
@@ -73,10 +75,12 @@ struct  Telemetry__ReportReply
 struct  Telemetry__WatchRequest
 {
   ProtobufCMessage base;
+  protobuf_c_boolean has_after;
+  uint64_t after;
 };
 #define TELEMETRY__WATCH_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&telemetry__watch_request__descriptor) \
-     }
+    , 0, 0 }
 
 
 struct  Telemetry__Settings
