@@ -71,6 +71,19 @@ public nonisolated struct HubClient: Swift.Sendable {
     sender.stream(Telemetry::HubMethods.watch, request, options: options)
   }
 
+  /// Like the sequence, but opens the stream again when it is cut off, with the request that
+  /// `resuming` makes of the last item that was taken; nil at first. Other errors end it,
+  /// unless `retryingWhen` returns true.
+  public func watch(
+    options: LongLink::StreamOptions = LongLink::StreamOptions(),
+    resuming: @escaping @Sendable (Telemetry::Reading?) -> Telemetry::WatchRequest,
+    retryingWhen: @escaping @Sendable (LongLink::LongLinkError) -> Swift.Bool = { _ in false }
+  ) -> LongLink::ResumingStream<Telemetry::Reading> {
+    sender.stream(
+      Telemetry::HubMethods.watch, options: options, resuming: resuming,
+      retryingWhen: retryingWhen)
+  }
+
   /// Like the sequence, but calls `onItem` with each item and then `completion`, on `executor`.
   @discardableResult
   public func watch(
