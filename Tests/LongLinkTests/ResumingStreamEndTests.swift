@@ -285,6 +285,33 @@ import Testing
     #expect((90...130).contains(closing.count), "\(closing)")
   }
 
+  @Test func `what this side refuses is tried again as seldom, and hears a cancellation`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve()
+      let tried = Tally<Void>()
+      let client = try stage.client(of: server) {
+        $0.interceptors = [
+          { _ in
+            tried.add(())
+            throw Rejection(.failed, "refused here")
+          }
+        ]
+      }
+      let reading = stage.spawn {
+        let stream = client.stream(70, resuming: { $0 ?? [] }, retryingWhen: { _ in true })
+        for try await _ in stream {}
+      }
+      try await simulation.sleep(for: .seconds(3_600))
+      #expect((100...130).contains(tried.count), "\(tried.count)")
+      let begin = simulation.now
+      reading.cancel()
+      _ = try await failure { try await reading.value }
+      #expect(begin.duration(to: simulation.now) < .milliseconds(10))
+    }
+  }
+
   @Test func `a server is asked no sooner than it says`() async throws {
     let asked = try await Self.opens { _, _ in
       throw Rejection(.overloaded, retryAfter: .seconds(200))
