@@ -50,7 +50,7 @@ import Testing
 
   @Test func `a timeout ends with 4 before there are enough, and else with 0`() async throws {
     let server = try await RunningServer()
-    let tool = try await Self.listen(server, "--count", "2", "--timeout", "8")
+    let tool = try await Self.listen(server, "--count", "2", "--timeout", "15")
     try await server.broadcast(7, Array("one".utf8))
     let few = await tool.finish()
     #expect(few.code == 4 && few.text == "one\n" && few.errors.isEmpty, "\(few.errors)")
