@@ -57,7 +57,7 @@ import Testing
     let request = try #require(seen.elements.first)
     #expect(request.type == 5 && request.service == "shop" && !request.isRefresh)
     #expect(try request.body.encodedBytes() == [7] && request.options.priority == 4)
-    #expect(request.operation == "request type=5")
+    #expect(request.operation == "request shop/Find type=5")
   }
 
   @Test func `calls of groups meet interceptors`() async throws {

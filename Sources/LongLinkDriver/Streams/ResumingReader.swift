@@ -233,6 +233,7 @@ extension LongLinkError {
     switch code {
     case .connectionLost, .corrupted, .deadlineExceeded: true
     // The framework of the peer has ended it, or somebody there says: later.
+    case .rejected where response == .gone: false
     case .rejected: delivery == .sent || response == .draining || response == .overloaded
     default: false
     }

@@ -70,17 +70,19 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
     guard number > 0 else { return try await send(to: writer) }
     var position = number
     while true {
-      let (items, subscription) = memory.withLock { memory in
-        let items = memory.items(after: position)
+      // One by one: a slow stream keeps no other item that is forgotten meanwhile.
+      let (following, subscription) = memory.withLock { memory in
+        let following = memory.following(position)
         // What is published next comes to the subscription.
-        return (items, items?.isEmpty == true ? subscribe(list) : nil)
-      }
-      guard let items else {
-        throw Rejection(.gone, "the items after \(position) are not remembered")
+        if case .nothing = following { return (following, Optional(subscribe(list))) }
+        return (following, nil)
       }
       if let subscription { return try await send(subscription, to: writer) }
-      for item in items { try await writer.write(encoded: item) }
-      position += UInt64(items.count)
+      guard case .item(let item) = following else {
+        throw Rejection(.gone, "the items after \(position) are not remembered")
+      }
+      try await writer.write(encoded: item)
+      position += 1
     }
   }
 
@@ -155,9 +157,6 @@ private struct ItemMemory {
   /// The number of the next item.
   private(set) var next: UInt64
 
-  /// The most items that are taken at once.
-  private static let mostAtOnce = 64
-
   init(most: Int, bytes: Int, first: UInt64?) {
     precondition(most >= 0 && bytes >= 0, "what a broadcast remembers is at least 0")
     precondition(first != 0, "the numbers of a broadcast begin at 1 or later")
@@ -188,11 +187,18 @@ private struct ItemMemory {
     return next
   }
 
-  /// Returns the first items after a number, none if it is the last; nil if one of those that
-  /// follow is not remembered, or the number was not given yet.
-  func items(after number: UInt64) -> [[UInt8]]? {
-    guard number < next, next - 1 - number <= UInt64(count) else { return nil }
-    return Array(items.suffix(Int(next - 1 - number)).prefix(ItemMemory.mostAtOnce))
+  /// What follows the item with a number.
+  enum Following {
+    case item([UInt8])
+    /// It is the last one.
+    case nothing
+    /// One of those that follow is not remembered, or the number was not given yet.
+    case forgotten
+  }
+
+  func following(_ number: UInt64) -> Following {
+    guard number < next, next - 1 - number <= UInt64(count) else { return .forgotten }
+    return items.suffix(Int(next - 1 - number)).first.map { .item($0) } ?? .nothing
   }
 
   /// The system's time since 1970.

@@ -22,6 +22,7 @@ package final class OutsideConnects: Sendable {
   private let isWatched = Atomic(false)
   private let state = Mutex(State())
 
+  /// Calls a function with each target, until `endWatch`. It must not watch or end a watch itself.
   package func watch(_ watcher: @escaping @Sendable (Target) -> Void) -> Int {
     state.withLock { state in
       state.made += 1
@@ -40,8 +41,10 @@ package final class OutsideConnects: Sendable {
 
   func tell(_ target: @autoclosure () -> Target) {
     guard isWatched.load(ordering: .relaxed) else { return }
-    let watchers = state.withLock { Array($0.watchers.values) }
     let target = target()
-    for watcher in watchers { watcher(target) }
+    // Within the lock, so that nothing keeps a simulation that has ended its watch.
+    state.withLock { state in
+      for watcher in state.watchers.values { watcher(target) }
+    }
   }
 }

@@ -19,8 +19,10 @@ let reports = Task {
     }
   }
 }
-let reading = try await hub.watch(resuming: { last in WatchRequest(after: last?.number ?? 0) })
-  .first { $0.device == "oven" }
+let watch = hub.watch(
+  resuming: { last in WatchRequest(after: last?.number ?? 0) },
+  retryingWhen: { $0.response == .gone })  // The server has forgotten what follows: begin anew.
+let reading = try await watch.first { $0.device == "oven" }
 print("oven", reading?.celsius ?? 0)  // The watch is cancelled now, here and in the server.
 reports.cancel()
 await client.close(within: .seconds(1))

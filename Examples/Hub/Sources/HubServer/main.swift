@@ -13,7 +13,7 @@ struct Hub: HubService {
   }
   func report(_ items: Items<Reading>, context: InboundRequest) async throws -> ReportReply {
     var reply = ReportReply()
-    for try await reading in items {
+    for try await reading in items.untilDraining {
       try readings.publish { Reading(device: reading.device, celsius: reading.celsius, number: $0) }
       reply.count += 1
     }
@@ -22,7 +22,7 @@ struct Hub: HubService {
   func watch(
     _ request: WatchRequest, writer: ItemWriter<Reading>, context: InboundRequest
   ) async throws {
-    try await readings.send(to: writer, after: request.after)
+    try await context.untilDraining { try await readings.send(to: writer, after: request.after) }
   }
 }
 
