@@ -71,7 +71,7 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
     var position = number
     while true {
       // One by one: a slow stream keeps no other item that is forgotten meanwhile.
-      let (following, subscription) = memory.withLock { memory in
+      let (following, subscription) = memory.withLock(of: self) { memory in
         let following = memory.following(position)
         // What is published next comes to the subscription.
         if case .nothing = following { return (following, Optional(subscribe(list))) }
@@ -107,7 +107,7 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
   @discardableResult
   public func publish(_ item: Message) throws(BodyError) -> UInt64 {
     let bytes = try item.encodedBytes()
-    return memory.withLock { publish(bytes, &$0) }
+    return memory.withLock(of: self) { publish(bytes, &$0) }
   }
 
   /// Gives every subscriber the item that `make` makes with its number, without waiting for any,
@@ -117,7 +117,7 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
   /// Other threads that publish wait for `make`. It must not use the broadcast.
   @discardableResult
   public func publish(numbered make: (UInt64) -> Message) throws(BodyError) -> UInt64 {
-    try memory.withLock { (memory) throws(BodyError) in
+    try memory.withLock(of: self) { (memory) throws(BodyError) in
       publish(try make(memory.next).encodedBytes(), &memory)
     }
   }

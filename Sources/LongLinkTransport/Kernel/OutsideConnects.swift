@@ -24,7 +24,7 @@ package final class OutsideConnects: Sendable {
 
   /// Calls a function with each target, until `endWatch`. It must not watch or end a watch itself.
   package func watch(_ watcher: @escaping @Sendable (Target) -> Void) -> Int {
-    state.withLock { state in
+    state.withLock(of: self) { state in
       state.made += 1
       state.watchers[state.made] = watcher
       isWatched.store(true, ordering: .relaxed)
@@ -33,7 +33,7 @@ package final class OutsideConnects: Sendable {
   }
 
   package func endWatch(_ number: Int) {
-    state.withLock { state in
+    state.withLock(of: self) { state in
       state.watchers[number] = nil
       isWatched.store(!state.watchers.isEmpty, ordering: .relaxed)
     }
@@ -43,7 +43,7 @@ package final class OutsideConnects: Sendable {
     guard isWatched.load(ordering: .relaxed) else { return }
     let target = target()
     // Within the lock, so that nothing keeps a simulation that has ended its watch.
-    state.withLock { state in
+    state.withLock(of: self) { state in
       for watcher in state.watchers.values { watcher(target) }
     }
   }
