@@ -116,17 +116,20 @@ import Testing
     } _: { simulation, oracle, client, server in
       try await client.connect()
       try await simulation.sleep(for: .seconds(1))
-      await clients.checkLists()
+      await clients.checkLists(at: simulation.now)
       #expect(clients.broken.isEmpty)
       // One that the server has never had.
       let log = PeerLog(Logger(label: "peer") { _ in SwiftLogNoOpLogHandler() })
       let other = Peer(
         id: 99, address: nil, routes: Router().snapshot, log: log, on: simulation.mainLoop)
       clients.came(other, to: "server")
-      await clients.checkLists()
+      await clients.checkLists(at: simulation.now)
       #expect(clients.broken.isEmpty)
       clients.opened(other, of: "server")
-      await clients.checkLists()
+      for _ in 0..<3 {
+        await clients.checkLists(at: simulation.now)
+        try await simulation.sleep(for: .seconds(10))
+      }
     }
     #expect(clients.broken.map(\.promise) == [.onePeer])
     #expect(clients.broken[0].detail == "client server 99 has a connection, and is not listed")

@@ -31,7 +31,12 @@ final class ClientLedger: Sendable {
     /// Clients that have connections with a principal and without one, which are different peers.
     var several: Set<Int> = []
     var broken: [(OraclePromise, String)] = []
+    /// The clients that were not listed although they had a connection, and since when.
+    var missing: [String: (presence: Presence, since: LinkInstant)] = [:]
   }
+
+  /// The longest time in which the close of a connection ends, with a pause of the process.
+  private static let longestEnd = Duration.seconds(15)
 
   private let state = Mutex(State())
 
@@ -84,7 +89,8 @@ final class ClientLedger: Sendable {
   /// Checks that each server lists the clients that have a connection.
   ///
   /// Call it now and then from a task of the simulation. It waits for paused processes.
-  func checkLists() async {
+  /// A client may be missing while its last connection is being closed.
+  func checkLists(at now: LinkInstant) async {
     for watched in state.withLock({ $0.servers }) where watched.isAlive() {
       guard let server = watched.server else { continue }
       let before = connected(to: watched.name)
@@ -92,11 +98,19 @@ final class ClientLedger: Sendable {
       guard watched.isAlive() else { continue }
       let after = connected(to: watched.name)
       // Those that have come, or lost a connection, meanwhile may be in the list or not.
-      for (client, presence) in before.sorted(by: { $0.key < $1.key })
-      where after[client] == presence && !listed.contains(client) {
-        state.withLock {
-          $0.broken.append((.onePeer, "client \(client) has a connection, and is not listed"))
+      let missing = before.filter { after[$0.key] == $0.value && !listed.contains($0.key) }
+      state.withLock { state in
+        // A connection that the server is closing has not ended, and is not listed.
+        for client in missing.keys.sorted() {
+          guard let last = state.missing[client], last.presence == missing[client] else {
+            state.missing[client] = missing[client].map { ($0, since: now) }
+            continue
+          }
+          guard last.since.duration(to: now) >= ClientLedger.longestEnd else { continue }
+          state.missing[client]?.since = .distantFuture
+          state.broken.append((.onePeer, "client \(client) has a connection, and is not listed"))
         }
+        for client in before.keys where missing[client] == nil { state.missing[client] = nil }
       }
     }
   }

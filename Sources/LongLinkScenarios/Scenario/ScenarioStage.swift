@@ -145,7 +145,7 @@ extension ScenarioStage {
 
   func sampleOnce() async {
     await oracle.sample()
-    await peers.checkLists()
+    await peers.checkLists(at: simulation.now)
   }
 
   /// Ends all faults, and restarts processes that do not run.
