@@ -45,7 +45,7 @@ public struct InterceptedRequest: Sendable {
   }
 }
 
-/// A function that is called before each request of a client; ``ClientConfiguration/interceptors``
+/// A function that is called before each request of a client; `ClientConfiguration.interceptors`
 /// has them.
 ///
 /// It may change the request's options, and ask for its end with
