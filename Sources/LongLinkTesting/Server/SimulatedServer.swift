@@ -190,7 +190,7 @@ extension SimulatedServer {
   /// Sends a goaway on one connection, or by default on each, with the number of requests received
   /// on it.
   ///
-  /// It asks the client to move: with ``ResponseCode/unauthenticated`` because its credential has
+  /// It asks the client to move: with `ResponseCode.unauthenticated` because its credential has
   /// expired, with any other code because the server drains.
   public func goAway(
     code: ResponseCode = .draining,
