@@ -16,7 +16,7 @@ package struct ProxyHeader: Equatable, Sendable {
     case client(SocketAddress)
   }
 
-  /// Why there is no header.
+  /// Why bytes are not a header that is understood.
   package enum Failure: String, Error, Equatable, Sendable {
     case notAHeader = "the connection does not begin with a header of the PROXY protocol"
     case textHeader = "the header has the text form of version 1; send version 2"
@@ -27,13 +27,13 @@ package struct ProxyHeader: Equatable, Sendable {
     case tooShort = "the header is shorter than its addresses"
   }
 
-  /// The most bytes of a header, with everything that follows the addresses: what a sender can
-  /// expect to reach the receiver in one packet.
+  /// The maximum length of a header in bytes, with everything after the addresses: what a sender
+  /// can expect to reach the receiver in one packet.
   package static let longest = 536
   private static let signature: [UInt8] = [
     0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A,
   ]
-  /// The signature, version and command, family, and length.
+  /// The length of signature, version and command, family, and length field, in bytes.
   private static let fixed = 16
 
   private var bytes: [UInt8] = []
@@ -62,7 +62,7 @@ package struct ProxyHeader: Equatable, Sendable {
     guard ProxyHeader.signature.starts(with: bytes.prefix(12)) else {
       let text = "PROXY ".utf8
       if bytes.starts(with: text) { throw .textHeader }
-      // The rest of the word decides which of the two is told.
+      // With more bytes it is either `textHeader` or `notAHeader`.
       guard text.starts(with: bytes) else { throw .notAHeader }
       return
     }
@@ -71,7 +71,7 @@ package struct ProxyHeader: Equatable, Sendable {
       guard bytes[12] & 0xF <= 1 else { throw .command }
     }
     if bytes.count > 13 {
-      // Unspecified, or IPv4, IPv6 or Unix, each of a transport.
+      // Unspecified, TCP over IPv4 or over IPv6, or a Unix-domain stream.
       guard [0x00, 0x11, 0x21, 0x31].contains(bytes[13]) || isLocal else { throw .family }
     }
     guard bytes.count == ProxyHeader.fixed else { return }
@@ -83,7 +83,7 @@ package struct ProxyHeader: Equatable, Sendable {
 
   private var isLocal: Bool { bytes[12] & 0xF == 0 }
 
-  /// The bytes of both addresses and ports.
+  /// The length of both addresses and ports, in bytes.
   private var addressLength: Int {
     if isLocal { return 0 }
     return switch bytes[13] {
@@ -104,7 +104,7 @@ package struct ProxyHeader: Equatable, Sendable {
     case 0x21:
       let (upper, lower) = (number(16, 8), number(24, 8))
       let port = UInt16(truncatingIfNeeded: number(48, 2))
-      // As the system would say it of a connection over IPv4.
+      // An IPv4-mapped address becomes IPv4, as on a connection over IPv4.
       if upper == 0, lower >> 32 == 0xFFFF {
         return .client(SocketAddress(.ipv4(UInt32(truncatingIfNeeded: lower), port: port)))
       }

@@ -77,7 +77,7 @@ public struct SocketAddress: Hashable, Sendable {
     }
   }
 
-  /// The path of a Unix-domain address, empty for a socket without one; nil for others.
+  /// The path of a Unix-domain address, empty for a socket without a path; nil for an IP address.
   public var path: String? {
     guard case .unix(let path) = storage else { return nil }
     return path

@@ -74,7 +74,7 @@ package final class BridgedTransport: Transport, TransportLayer, TurnHandler {
     deliverAtTurnEnd()
   }
 
-  /// What the transport is ready for, of what is of interest.
+  /// The operations of interest that the transport is ready for.
   private var readiness: Readiness {
     let hasInput = inputRead < input.count
     let (ready, isBroken) = bridge.state.withLock(of: bridge) { state in
@@ -88,7 +88,7 @@ package final class BridgedTransport: Transport, TransportLayer, TurnHandler {
     return isBroken && !hasToldFailure && wanted == .none ? .read : wanted
   }
 
-  /// The carrier has changed something.
+  /// Called on the loop after the bridge has changed.
   private func woken() {
     bridge.state.withLock(of: bridge) { $0.isWaking = false }
     deliverReadiness()
@@ -98,13 +98,13 @@ package final class BridgedTransport: Transport, TransportLayer, TurnHandler {
     guard isOpen, let handler else { return }
     let readiness = readiness
     guard readiness != .none else { return }
-    // Of use only where nothing is of interest: otherwise it is reported until it is read.
+    // With an interest, the failure is reported until it is read. So this counts only without one.
     hasToldFailure = interest == .none
     handler.transportReady(readiness, token: token)
     deliverAtTurnEnd()
   }
 
-  /// Sees to it that readiness is delivered once more, if there is any.
+  /// Schedules another delivery for the end of the turn, if the transport is still ready.
   private func deliverAtTurnEnd() {
     guard isOpen, !awaitsTurnEnd, handler != nil, readiness != .none else { return }
     awaitsTurnEnd = true
@@ -146,7 +146,8 @@ package final class BridgedTransport: Transport, TransportLayer, TurnHandler {
     return .bytes(count)
   }
 
-  /// Takes what has come, and returns the end behind it, and whether the carrier waits for room.
+  /// Takes the delivered bytes. Returns how the input ended after them, if it has, and whether the
+  /// carrier waits for room.
   private func takeInput() -> (hasEnded: Bool, failure: SocketError?, resumesCarrier: Bool) {
     var taken: [UInt8] = []
     let end = bridge.state.withLock(of: bridge) { state in
@@ -204,8 +205,8 @@ package final class BridgedTransport: Transport, TransportLayer, TurnHandler {
   /// Always 0, because it is not known: what the carrier took may not have left.
   package var unacknowledgedBytes: Int { 0 }
 
-  /// Output counts only while the carrier cannot take it: until then it is about to leave, and the
-  /// loop does not learn when.
+  /// The bytes of input, and those of output once a write found no room: before that, output is
+  /// about to leave, and the loop does not learn when it has left.
   package var heldBytes: Int {
     let waiting = bridge.state.withLock(of: bridge) { state in
       state.input.count + (state.isOutputFull ? state.output.count : 0)

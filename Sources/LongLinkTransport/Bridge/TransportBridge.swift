@@ -42,7 +42,7 @@ package final class TransportBridge: Sendable {
     var isOutputFull = false
     var isClosed = false
 
-    /// Drops what was not taken: it does not end in good order any more.
+    /// Drops the output that was not taken; the output then never ends in good order.
     mutating func dropOutput() {
       output = []
       hasOutputEnded = false

@@ -19,9 +19,9 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// Whether the disk, or the share of it that this user has, is full.
   package var isNoSpace: Bool { errno == ENOSPC || errno == EDQUOT || errno == EFBIG }
-  /// Whether there is nothing of this name.
+  /// Whether no file or folder has this path.
   package var isMissing: Bool { errno == ENOENT }
-  /// Whether others than its owner may use a file that has to be private.
+  /// Whether users other than the owner may use a file that has to be private.
   package var isUnprotected: Bool { operation == FileError.protect }
   /// The operation of an error for a file that others may use.
   static let protect = "protect"
@@ -30,16 +30,16 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
   /// Whether there is a FIFO, a socket or a device in place of a file.
   package var isNotRegular: Bool { errno == FileError.notRegular }
 
-  /// The error number of what is no file; opening a socket has it, too.
+  /// The error number for a path that is not a regular file. Opening a socket fails with it, too.
   static var notRegular: CInt { ENXIO }
 
   /// The error number for a file whose content is not what was written.
   package static var damaged: CInt { EIO }
 
-  /// The error number of a file that has more bytes than are wanted.
+  /// The error number of a file that is larger than the reader allows.
   package static var tooLarge: CInt { EFBIG }
 
-  /// The error number of something that another process uses.
+  /// The error number of a file or folder that another process uses.
   package static var inUse: CInt { EBUSY }
 
   /// The operation, and the system's text and name for the error.
@@ -53,7 +53,7 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// What is about to be done to a file or a folder; tests let some of it fail.
 package struct FileStep: Equatable, Sendable {
-  /// What changes files, or makes changes durable.
+  /// A change of a file or folder, or a call that makes changes durable.
   package enum Action: Equatable, Sendable {
     case makeFolder
     case createFile

@@ -2,10 +2,10 @@
 
 internal import LongLinkCLibrary
 
-/// What a path names at one moment, and when anything about it changed last.
+/// The state of a file at one moment: its identity, and when anything about it changed last.
 ///
-/// It also differs where a file's permissions, owner or links were changed, and where its content
-/// was changed and its time set back.
+/// Two states also differ if the file's permissions, owner or links were changed, or its content
+/// was changed and its modification time set back.
 package struct FileState: Hashable, Sendable {
   package let identity: FileIdentity
   /// The time of the last change of the file or of its attributes, in nanoseconds since 1970.

@@ -2,7 +2,7 @@
 
 internal import LongLinkCLibrary
 
-/// What tells one state of a file from another.
+/// The identity of a file and its content: it differs once the file is replaced or written.
 package struct FileIdentity: Hashable, Sendable {
   package let device: UInt64
   package let inode: UInt64
@@ -80,15 +80,15 @@ package final class OpenFile: Sendable {
 
   deinit { SystemCall.close(descriptor) }
 
-  /// Keeps other handles that lock it from using the file; false if one does.
+  /// Locks the file against other handles; returns false if another handle has locked it.
   package func lock() throws(FileError) -> Bool {
     try FileCall.lock(descriptor, path)
   }
 
-  /// Lets others use the file, also where this handle is not released yet.
+  /// Releases the lock, even while this handle lives on.
   package func unlock() { FileCall.unlock(descriptor) }
 
-  /// What the file is now; throws for what is no regular file.
+  /// The file's identity now; throws for what is no regular file.
   package var identity: FileIdentity {
     get throws(FileError) {
       var status = stat()
@@ -171,7 +171,7 @@ package final class OpenFile: Sendable {
     }
   }
 
-  /// Cuts off what is after an offset, or adds zeros up to it.
+  /// Sets the size of the file: drops the bytes beyond it, or appends zeros.
   package func truncate(to size: UInt64) throws(FileError) {
     try probe?(FileStep(action: .truncate(to: size), path: path))
     try FileCall.retrying("truncate", path) { ftruncate(descriptor, off_t(size)) }

@@ -11,7 +11,7 @@ package struct SmallFile: Sendable {
     self.path = path
   }
 
-  /// Reads the file, of which no more than `limit` bytes are wanted; nil if there is none.
+  /// Reads the first `limit` bytes of the file; nil if there is no file.
   package func read(limit: Int) throws(FileError) -> [UInt8]? {
     do throws(FileError) {
       return try OpenFile.read(path).read(limit, at: 0)
@@ -21,11 +21,11 @@ package struct SmallFile: Sendable {
     }
   }
 
-  /// Replaces the file in one step, which a crash either leaves out or leaves whole. Nobody else
-  /// may read it.
+  /// Replaces the file in one step: after a crash, the file is the old or the new one, whole. Only
+  /// its owner may read it.
   ///
-  /// `suffix` makes the name of the new file until it takes the place of the old one. Of a name
-  /// that would be too long with it, the beginning is used, and a number made of all of it.
+  /// `suffix` names the draft, which is renamed when it is complete. If its name would be too long,
+  /// it is shortened, and gets a hash of the whole name.
   package func replace(with bytes: [UInt8], suffix: String) throws(FileError) {
     let draft = draft(suffix)
     do throws(FileError) {
@@ -38,8 +38,8 @@ package struct SmallFile: Sendable {
     FileCall.syncFolder(of: path)
   }
 
-  /// Reads the file, or makes it with these bytes if there is none, in one step: of those who do it
-  /// at once, all get the same bytes. Throws for a file that others may read or write.
+  /// Reads the file, or creates it with these bytes if there is none, in one step: callers that do
+  /// it at once all get the same bytes. Throws for a file that others may read or write.
   package func readOrCreate(_ bytes: [UInt8], limit: Int) throws(FileError) -> [UInt8] {
     if let found = try readPrivate(limit: limit) { return found }
     var random = SystemRandomNumberGenerator()

@@ -9,7 +9,7 @@ final class KernelListener: TransportListener {
   private let options: SocketOptions
   /// A spare descriptor, which is closed for a moment if there is none left to accept with.
   private var reserve: CInt
-  /// The file that binding made, which is removed at the end if it is still the same.
+  /// The socket file that `bind` created. It is removed at the end, unless it was replaced.
   private var file: SocketFile?
 
   init(

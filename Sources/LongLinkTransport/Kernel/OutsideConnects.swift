@@ -3,8 +3,8 @@
 internal import LongLinkCore
 internal import Synchronization
 
-/// Tells the simulations that run in this process what its real loops connect to, so that they
-/// recognise a client that was meant to be in them. Any thread may use it.
+/// Tells the simulations in this process what its real loops connect to, so that they recognise a
+/// client that was meant to run in a simulation. Any thread may use it.
 package final class OutsideConnects: Sendable {
   /// What a real loop connects to, or looks up.
   package enum Target: Hashable, Sendable {
@@ -22,7 +22,8 @@ package final class OutsideConnects: Sendable {
   private let isWatched = Atomic(false)
   private let state = Mutex(State())
 
-  /// Calls a function with each target, until `endWatch`. It must not watch or end a watch itself.
+  /// Calls `watcher` with each target, until `endWatch` with the returned number. The watcher must
+  /// not begin or end a watch itself.
   package func watch(_ watcher: @escaping @Sendable (Target) -> Void) -> Int {
     state.withLock(of: self) { state in
       state.made += 1

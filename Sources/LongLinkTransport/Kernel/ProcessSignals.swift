@@ -6,9 +6,10 @@ internal import Synchronization
 
 /// Waits for signals of the process. It may be used from any thread.
 ///
-/// A signal is caught once: with it, all waits for it end, and it has its former effect again, as
-/// have the others for which nobody waits any more. So a second signal ends a process that is slow
-/// to end after the first one. A pipe and a thread that reads it, made with the first wait, stay.
+/// A signal is caught once: it ends all waits for it, and then has its former effect again, as have
+/// the other signals for which nobody waits any more. So a second signal ends a process that is
+/// slow to end after the first one. A pipe and a thread that reads it, made with the first wait,
+/// stay.
 package final class ProcessSignals: Sendable {
   private struct Wait {
     let numbers: Set<CInt>
@@ -22,7 +23,7 @@ package final class ProcessSignals: Sendable {
     /// The signals that are caught.
     var caught: Set<CInt> = []
 
-    /// Catches what is waited for, and nothing else.
+    /// Catches the signals that are waited for, and no others.
     mutating func settle() throws(Errno) {
       let wanted = waits.values.reduce(into: Set<CInt>()) { $0.formUnion($1.numbers) }
       for number in caught.subtracting(wanted) { cll_signal_restore(number) }
@@ -40,13 +41,13 @@ package final class ProcessSignals: Sendable {
   package static let quit = SIGQUIT
   package static let hangUp = SIGHUP
 
-  /// Signals belong to the process.
+  /// The only instance, because signals belong to the process.
   package static let shared = ProcessSignals()
 
   private let state = Mutex(State())
 
-  /// Calls a function with the first of some signals, once, on a thread of its own. Returns the
-  /// number of the wait.
+  /// Calls a function with the first of the given signals that arrives, once, on a thread of its
+  /// own. Returns the number of the wait, for `cancel`.
   package func wait(
     for numbers: Set<CInt>, _ call: @escaping @Sendable (CInt) -> Void
   ) throws(SocketError) -> UInt64 {
@@ -73,7 +74,7 @@ package final class ProcessSignals: Sendable {
   package func cancel(_ wait: UInt64) {
     state.withLock { state in
       guard state.waits.removeValue(forKey: wait) != nil else { return }
-      // Others go on: it catches no more than before.
+      // Other waits go on. This cannot fail: no more signals are caught than before.
       try? state.settle()
     }
   }
@@ -81,7 +82,7 @@ package final class ProcessSignals: Sendable {
   /// A signal was caught, and has its former effect again.
   private func received(_ number: CInt) {
     let ended = state.withLock { state in
-      // It may have been caught again since.
+      // Another wait may have caught the signal again since.
       cll_signal_restore(number)
       state.caught.remove(number)
       let ended = state.waits.filter { $0.value.numbers.contains(number) }.sorted {
@@ -113,6 +114,6 @@ package final class ProcessSignals: Sendable {
 }
 
 extension EventLoop {
-  /// Whether the loop is one of the system, and not of a simulation.
+  /// Whether the loop runs over the kernel, not in a simulation.
   package var isOfSystem: Bool { driver is KernelDriver }
 }

@@ -11,7 +11,7 @@ internal import Synchronization
 /// interrupt it. So that such names do not delay the look-ups of others:
 /// - Owners take turns, as in `Turns`, and an owner has at most two look-ups that run; four while
 /// fewer than half of the threads are busy, since those that it has withdrawn still run.
-/// - One thread is kept for owners without one that runs.
+/// - One thread is kept for owners that have no running look-up.
 /// - Equal names share a look-up, whatever their ports, until an owner withdraws from it: those
 /// that come later may be on another network.
 /// - What an owner withdraws never runs if it still waits.
@@ -33,7 +33,7 @@ final class Resolver: Sendable {
     var ownerID: ObjectIdentifier { ObjectIdentifier(owner) }
   }
 
-  /// A look-up that runs, as the turn of the owner of its first query.
+  /// A running look-up; it is a turn of the owner of its first query.
   private struct LookUp {
     let id: UInt64
     let first: Query
@@ -47,7 +47,7 @@ final class Resolver: Sendable {
 
   private struct State {
     var waiting = Turns<ObjectIdentifier, Query>()
-    /// One for each thread.
+    /// The running look-ups, one for each thread.
     var running: [LookUp] = []
     var lastID: UInt64 = 0
   }
@@ -111,8 +111,8 @@ final class Resolver: Sendable {
     }
   }
 
-  /// Begins the next look-up, which the caller has to run; nil if there is none, or no thread for
-  /// it.
+  /// Begins the next look-up, which the caller has to run; nil if no query may begin now, or no
+  /// thread is free.
   private func begin(_ state: inout State) -> LookUp? {
     guard state.running.count < mostThreads else { return nil }
     let busy = state.running.count
@@ -129,8 +129,8 @@ final class Resolver: Sendable {
     return lookUp
   }
 
-  /// Runs a look-up on a new thread. If there can be none, it waits for one that runs. It fails if
-  /// none does, and then the next one begins.
+  /// Runs a look-up on a new thread. If the system has none, the queries wait for another look-up
+  /// to end. If no other one runs, they fail, and the next look-up begins.
   private func start(_ lookUp: LookUp?) {
     var next = lookUp
     while let lookUp = next {
@@ -143,7 +143,8 @@ final class Resolver: Sendable {
     }
   }
 
-  /// Lets the queries of a look-up wait again, if a look-up runs after which they can begin.
+  /// Puts the queries of a look-up back into the queue. Returns false, and does nothing, if no
+  /// other look-up runs after which they could begin.
   private func waits(_ lookUp: LookUp) -> Bool {
     state.withLock(of: self) { state in
       guard state.running.count > 1,

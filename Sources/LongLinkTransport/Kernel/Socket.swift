@@ -46,8 +46,8 @@ struct Socket: ~Copyable {
     let level = CInt(IPPROTO_TCP)
     try SystemCall.setOption(descriptor, level, TCP_NODELAY, 1)
     try SystemCall.setOption(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1)
-    // So little precedes a later heartbeat or urgent frame; the rest waits in this process, where
-    // it can still be passed and withdrawn.
+    // So few bytes precede a later heartbeat or urgent frame. The others wait in this process,
+    // where later frames can pass them and they can be withdrawn.
     try SystemCall.setOption(descriptor, level, CInt(TCP_NOTSENT_LOWAT), Socket.notSentLowWater)
     guard let timeout = options.userTimeout else { return }
     // To the kernel, 0 means its own default.

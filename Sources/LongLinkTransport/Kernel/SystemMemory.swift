@@ -28,9 +28,9 @@ final class SparseWork: Sendable {
 
   private enum State {
     case idle
-    /// The work is done, or the interval after it runs.
+    /// The work is running, or the interval after it is.
     case busy
-    /// The work is done, or the interval after it runs, and it has been asked for again.
+    /// As `busy`, and the work has been asked for again.
     case due
   }
 
@@ -55,7 +55,7 @@ final class SparseWork: Sendable {
     self.work = work
   }
 
-  /// Has the work done, now or when the interval is over.
+  /// Asks for the work: it runs now, or when the interval is over.
   func ask() {
     let begins = state.withLock(of: self) { state in
       defer { state = state == .idle ? .busy : .due }

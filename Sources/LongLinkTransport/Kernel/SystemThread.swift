@@ -2,7 +2,7 @@
 
 internal import CLongLinkSystem
 
-/// Runs a function on a new thread; returns an error number, and does not run it, if there is none.
+/// Runs a function on a new thread. Returns 0, or an error number if the system has no thread left.
 func systemThread(named name: String, _ body: @escaping @Sendable () -> Void) -> CInt {
   final class Start: Sendable {
     let body: @Sendable () -> Void

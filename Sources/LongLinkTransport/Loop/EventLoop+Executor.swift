@@ -9,8 +9,8 @@ extension EventLoop {
     enqueue(.closure(work))
   }
 
-  /// Runs a closure on the loop, after all others that were submitted so before, by whatever
-  /// thread.
+  /// Runs a closure on the loop, after all closures that any thread has submitted with this
+  /// function before.
   ///
   /// `execute` on the loop itself overtakes what other threads have submitted.
   package func executeInOrder(_ work: @escaping @Sendable () -> Void) {

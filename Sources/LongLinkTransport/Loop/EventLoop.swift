@@ -35,7 +35,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private var expectedWork = 0
   /// Whether the current turn has not polled the sockets.
   private var hasSkippedWait = false
-  /// The number of turns left to skip spinning, and the next back-off.
+  /// The number of turns that still skip spinning, and how many to skip after the next vain spin.
   private var lingering = (pause: 0, penalty: 0)
   /// The number of transports that were read in this turn.
   private var streamsRead = 0
@@ -53,8 +53,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   var isStopping = false
   /// A read buffer that the transports of this loop share, so that idle ones need no memory.
   @safe @exclusivity(unchecked) private var readQueue = ByteQueue()
-  /// A buffer that transports which transform their bytes share, for what they read and write
-  /// below.
+  /// A buffer that transports which transform their bytes share, for what they exchange with the
+  /// transport below.
   private var transformQueue = ByteQueue()
   /// An empty queue whose memory the next transport with an incomplete frame can take.
   @safe @exclusivity(unchecked) package var spareQueue = ByteQueue()
@@ -217,7 +217,7 @@ extension EventLoop {
     reportStall()
   }
 
-  /// Calls a closure between turns as one of the loop's own. The caller is who calls `turn`.
+  /// Calls a closure between turns, as if it ran on the loop. For the thread that calls `turn`.
   package func inspect<Result>(_ body: () -> Result) -> Result {
     let former = unsafe cll_current_loop()
     unsafe cll_set_current_loop(Unmanaged.passUnretained(self).toOpaque())

@@ -56,8 +56,9 @@ struct StallWatch {
     self.current = nil
   }
 
-  /// Returns how long the turn was, in nanoseconds, and the type that is to blame, if it is known;
-  /// nil if the turn was short enough. Handlers are timed after the first stall.
+  /// Returns how long the turn was, in nanoseconds, and the message type whose handler took the
+  /// time, if it is known; nil if the turn was short enough. Handlers are timed after the first
+  /// stall.
   mutating func turnEnds(at now: LinkInstant) -> (duration: Int64, type: MessageType?)? {
     guard let busySince, now - busySince > threshold else { return nil }
     defer { isTiming = true }

@@ -31,8 +31,8 @@ package protocol LoopDriver: AnyObject {
   /// Looks a name up without blocking the loop. `completion` runs once on the loop, unless the loop
   /// is shut down or the look-up withdrawn first. Literal addresses need no look-up.
   ///
-  /// Names that are not answered can hold all threads that look up, so that others wait: withdraw
-  /// what is not needed any more.
+  /// Look-ups of names that nobody answers can hold all threads that look up, so that others wait:
+  /// withdraw look-ups that are not needed any more.
   func resolve(
     host: String,
     port: UInt16,
@@ -44,8 +44,8 @@ package protocol LoopDriver: AnyObject {
   func withdrawLookUps(of owner: LookUpOwner)
   /// Runs work that may block off the loop; a simulation runs it at once.
   func offload(_ work: @escaping @Sendable () -> Void)
-  /// Remembers an object of the loop without keeping it alive; only a simulation does. Can be
-  /// called from any thread.
+  /// Records that `resident` lives on the loop, without keeping it alive; only a simulation does
+  /// so. Can be called from any thread.
   func hosts(_ resident: any LoopResident)
   /// Returns the next 64 random bits.
   func nextRandom() -> UInt64

@@ -72,7 +72,8 @@ package protocol Transport: AnyObject {
   func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome
   /// Writes a prefix of `bytes` in one system call and returns its length; 0 if it would block.
   func write(_ bytes: RawSpan) throws(SocketError) -> Int
-  /// What the transport knows beyond the bytes; nil for a plain one. It does not change.
+  /// Facts that the bytes do not tell, such as the security; nil for a plain transport. It does not
+  /// change.
   var layer: (any TransportLayer)? { get }
   /// The number of written bytes that the peer's system has not acknowledged; 0 if not known.
   var unacknowledgedBytes: Int { get }

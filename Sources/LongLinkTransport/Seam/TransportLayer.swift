@@ -21,12 +21,13 @@ package protocol TransportLayer: AnyObject {
   /// Whether an `end` was read that the peer did not protect, so that anyone on the path can have
   /// caused it.
   var isCutOff: Bool { get }
-  /// Whether the last read, which would block, has taken bytes of the transport below that are not
-  /// yet enough for one of its own.
+  /// Whether the last read returned `wouldBlock` although it took bytes from the transport below:
+  /// they are only a part of what this transport can return.
   var hasReadPart: Bool { get }
   /// The bytes that the layer holds in memory.
   var heldBytes: Int { get }
-  /// Frees what the layer keeps to be fast: the transport idles, or memory is short.
+  /// Frees memory that the layer keeps only to be fast. Called when the transport idles or memory
+  /// is short.
   func releaseStorage()
 }
 

@@ -22,13 +22,14 @@ package protocol TransportListener: AnyObject {
 package protocol AcceptedTransport: AnyObject, Sendable {
   /// The peer's address, if it has one.
   var peerAddress: SocketAddress? { get }
-  /// Whether something trusted in front of this process has decrypted the peer's bytes.
+  /// Whether a trusted proxy in front of this process has decrypted the peer's bytes.
   var isSecuredByProxy: Bool { get }
   /// Makes the transport, on the loop that will own it. Call it at most once. Dropping the accepted
   /// transport without this call closes the connection.
   func adopt(on loop: EventLoop) throws(SocketError) -> any Transport
-  /// The peer has opened the connection, and is who it has to be; called on the loop that adopted
-  /// it, at most once. False if the connection was given up meanwhile: nothing may run for it.
+  /// Reports that the greeting is complete and the peer accepted; called on the loop that adopted
+  /// the connection, at most once. False if the connection was given up meanwhile: nothing may run
+  /// for it.
   func opened() -> Bool
 }
 

@@ -50,19 +50,19 @@ public struct ServerSecurity: Sendable {
 
 /// Makes secured transports of a client's plain ones. It may be used from any thread.
 package protocol ClientSecurityProvider: Sendable {
-  /// Returns a transport that secures the bytes of a connecting one. `host` is the name or address
-  /// that was dialled, nil for a Unix socket.
+  /// Returns a transport that secures the bytes of a connecting transport. `host` is the name or
+  /// address that was dialled, nil for a Unix socket.
   func secure(_ transport: any Transport, host: String?, on loop: EventLoop) -> any Transport
 }
 
 /// Makes secured transports of a server's plain ones. It may be used from any thread.
 package protocol ServerSecurityProvider: Sendable {
-  /// Returns a transport that secures the bytes of an accepted one.
+  /// Returns a transport that secures the bytes of an accepted transport.
   func secure(_ transport: any Transport, on loop: EventLoop) -> any Transport
-  /// The versions that clients can use, for the log: `1.3`, for instance.
+  /// The protocol versions that clients can use, for the log: `1.3`, for instance.
   var versions: String { get }
-  /// A server that uses it is about to listen. `replaced` is to be called, on any thread, when
-  /// existing connections should move to others, because certificates were replaced.
+  /// A server that uses this provider is about to listen. The provider calls `replaced`, on any
+  /// thread, when existing connections should move to new ones, because certificates were replaced.
   func serverStarted(
     _ server: ObjectIdentifier, on loop: EventLoop, _ log: @escaping SecurityLog,
     replaced: @escaping @Sendable () -> Void)
