@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What configurations take and errors have: `ClientSecurity`, `SecurityFailure`, `LongLinkError`.
+// What users of this module need besides: `ClientSecurity`, `SecurityFailure`, `LongLinkError`.
 @_exported public import LongLinkCore
 @_exported public import LongLinkDriver
 @_exported public import LongLinkTransport

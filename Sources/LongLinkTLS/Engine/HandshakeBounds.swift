@@ -6,7 +6,7 @@ internal import COpenSSL
 package enum ChainProblem: CInt {
   /// There are more than `HandshakeBounds.mostCertificates`.
   case long = 1
-  /// They have too many parts, or are damaged.
+  /// The certificates have too many parts, or are damaged.
   case crowded
   /// A key is of a kind, a curve or a size that is not used in TLS.
   case key
@@ -22,37 +22,39 @@ package enum ChainProblem: CInt {
 package enum HandshakeBounds {
   /// The most certificates that a peer may send.
   static let mostCertificates = 10
-  /// The parts of all certificates of a message. One has about 100.
+  /// The most ASN.1 parts in all certificates of a message. A certificate has about 100.
   private static let mostPartsOfClient = 512
   private static let mostPartsOfServer = 4_096
-  /// How deep parts lie within others.
+  /// The most levels of ASN.1 parts within parts.
   private static let mostDepth = 16
-  /// The largest key: RSA with 8,192 bits.
+  /// The largest public key, in bytes: RSA with 8,192 bits.
   private static let largestKey = 1_152
 
-  /// The groups that a client may offer, and the keys that it may send for them.
+  /// The most groups that a client may offer, and the most keys that it may send for them.
   private static let mostGroups = 64
   private static let mostShares = 8
-  /// The most bytes of a client's wish for the status of certificates, which is never sent.
+  /// The most bytes of a client's request for the status of certificates, which no server here
+  /// sends.
   private static let largestStatus = 1_024
 
-  /// The type of a message with certificates that are compressed (RFC 8879). OpenSSL has it from
-  /// 3.2 on, and reads it only if it was offered, which `set_common` prevents.
+  /// The type of a message with compressed certificates (RFC 8879). OpenSSL knows it from 3.2 on,
+  /// and reads it only if it was offered, which `set_common` prevents.
   private static let compressedCertificate: UInt8 = 25
   private static let headerLength = Int(SSL3_HM_HEADER_LENGTH)
 
   // MARK: Certificates
 
-  /// Judges a message of a handshake, with its header, from a client or a server of TLS 1.3 or 1.2.
-  /// One with a problem is changed, so that OpenSSL refuses it.
+  /// Returns the problem of a handshake message with certificates, if it has one, and changes the
+  /// message so that OpenSSL refuses it. The message begins with its header; `isNew` is true for
+  /// TLS 1.3, false for 1.2.
   package static func judge(
     _ message: inout MutableSpan<UInt8>, fromClient: Bool, isNew: Bool
   ) -> ChainProblem? {
     guard let problem = problem(in: message.span, fromClient: fromClient, isNew: isNew) else {
       return nil
     }
-    // OpenSSL ends the handshake for a list that claims to be longer than it is, and for an
-    // algorithm of compression that does not exist.
+    // OpenSSL ends the handshake for a list that claims to be longer than it is, and for an unknown
+    // compression algorithm.
     var start = headerLength
     if isNew, problem != .compressed {
       message[start] = 0
@@ -69,7 +71,7 @@ package enum HandshakeBounds {
     if message[0] == compressedCertificate { return .compressed }
     guard message[0] == UInt8(SSL3_MT_CERTIFICATE) else { return nil }
     var rest = headerLength..<message.count
-    // Let OpenSSL say what is wrong with the frame of the message.
+    // If the message is cut short, OpenSSL reports it.
     if isNew, message.takeVector(1, from: &rest) == nil { return nil }
     guard var list = message.takeVector(3, from: &rest) else { return nil }
     var (count, left) = (0, fromClient ? mostPartsOfClient : mostPartsOfServer)
@@ -84,7 +86,7 @@ package enum HandshakeBounds {
     return nil
   }
 
-  /// Finds the key of a certificate (RFC 5280, 4.1).
+  /// Whether the public key of a certificate (RFC 5280, 4.1) is usable.
   private static func hasUsableKey(_ message: Span<UInt8>, _ certificate: Range<Int>) -> Bool {
     var rest = certificate
     guard var whole = message.takeSequence(from: &rest),
@@ -115,7 +117,7 @@ package enum HandshakeBounds {
     [0x2A, 0x86, 0x48, 0xCE, 0x3D, 3, 1, 7], [0x2B, 0x81, 4, 0, 34], [0x2B, 0x81, 4, 0, 35],
   ]
 
-  /// Whether a key is of a kind that is used in TLS, and decoded at once.
+  /// Whether a public key is of a kind that is used in TLS and that OpenSSL decodes quickly.
   private static func isUsable(_ message: Span<UInt8>, _ key: Range<Int>) -> Bool {
     var rest = key
     guard key.count <= largestKey, var algorithm = message.takeSequence(from: &rest),
@@ -130,9 +132,8 @@ package enum HandshakeBounds {
 
   // MARK: Hellos
 
-  /// Whether an extension of a client's hello offers more groups, or keys for them, than OpenSSL
-  /// compares with its own in reasonable time, or has more names than it decodes in reasonable
-  /// memory.
+  /// Whether an extension of a client's hello has more groups, or keys for them, than OpenSSL
+  /// compares with its own in reasonable time, or more names than it decodes in reasonable memory.
   package static func isCrowded(_ extensionType: CInt, _ bytes: Span<UInt8>) -> Bool {
     switch extensionType {
     case TLSEXT_TYPE_supported_groups: bytes.count > 2 + 2 * mostGroups
@@ -145,7 +146,7 @@ package enum HandshakeBounds {
 
   private static func hasManyNames(_ bytes: Span<UInt8>) -> Bool {
     var (rest, left) = (bytes.indices, mostPartsOfClient)
-    // Let OpenSSL say what is wrong with the frame of the list.
+    // If the list is cut short, OpenSSL reports it.
     guard var list = bytes.takeVector(2, from: &rest) else { return false }
     while let name = bytes.takeVector(2, from: &list) {
       guard bytes.countParts(name, depth: mostDepth, left: &left) else { return true }

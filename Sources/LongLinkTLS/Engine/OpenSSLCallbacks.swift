@@ -2,8 +2,8 @@
 
 internal import CLongLinkTLS
 
-// What the C around OpenSSL calls, with bytes that are lent for the time of the call. The compiler
-// compares the parameters with those in the header of CLongLinkTLS.
+// The functions that the C around OpenSSL calls. Their bytes are valid during the call only. The
+// compiler compares the parameters with those in the header of CLongLinkTLS.
 
 @c @implementation
 func cll_record_length(_ start: UnsafePointer<UInt8>?, _ count: Int) -> Int {

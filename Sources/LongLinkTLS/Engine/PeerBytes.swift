@@ -7,15 +7,15 @@ struct ASN1Part {
   let tag: Int
   let isUniversal: Bool
   let isConstructed: Bool
-  /// Where its content is.
+  /// The position of the content in the bytes that were read.
   let content: Range<Int>
 
-  /// Whether it is of a type of ASN.1 itself.
+  /// Whether the part has this tag of the universal class, which ASN.1 itself defines.
   func has(_ tag: CInt) -> Bool { isUniversal && self.tag == Int(tag) }
 }
 
-/// Readers of what a peer sends. Each takes something from the front of a rest, which is a range of
-/// these bytes, and returns nil if the rest is too short for it.
+/// Readers of bytes from a peer. Each takes something from the front of `rest`, a range of these
+/// bytes, and returns nil if the range is too short for it.
 extension Span<UInt8> {
   /// Takes a big-endian number of at most 8 bytes; with 8 it may be negative.
   func takeNumber(_ size: Int, from rest: inout Range<Int>) -> Int? {
@@ -32,13 +32,13 @@ extension Span<UInt8> {
     return taken
   }
 
-  /// Takes a vector with its length, which has so many bytes, in front.
+  /// Takes a vector that follows its length, a number of `size` bytes. Returns the vector's range.
   func takeVector(_ size: Int, from rest: inout Range<Int>) -> Range<Int>? {
     guard let count = takeNumber(size, from: &rest) else { return nil }
     return take(count, from: &rest)
   }
 
-  /// Whether one of some values is at a range.
+  /// Whether the bytes at a range equal one of some values.
   func has(_ values: [[UInt8]], at range: Range<Int>) -> Bool {
     values.contains { value in
       value.count == range.count && zip(value, range).allSatisfy { $0 == self[$1] }
@@ -47,8 +47,8 @@ extension Span<UInt8> {
 
   // MARK: ASN.1
 
-  /// Takes what OpenSSL takes for a part (`ASN1_get_object`), with one exception: the length has to
-  /// be stated, as in all certificates. It may have zeros in front.
+  /// Takes the part that OpenSSL (`ASN1_get_object`) would take, with one exception: the length has
+  /// to be stated, as in all certificates. It may have leading zeros.
   func takePart(from rest: inout Range<Int>) -> ASN1Part? {
     guard let first = takeNumber(1, from: &rest),
       let tag = first & 0x1F == 0x1F ? takeTag(from: &rest) : first & 0x1F,
@@ -71,7 +71,7 @@ extension Span<UInt8> {
   private func takeLength(from rest: inout Range<Int>) -> Int? {
     guard let first = takeNumber(1, from: &rest) else { return nil }
     guard first & 0x80 != 0 else { return first }
-    // A byte is wanted behind the length, even if that is 0, as by OpenSSL 3.0.
+    // As OpenSSL 3.0, wants a byte after the length, even if the length is 0.
     let size = first & 0x7F
     guard size > 0, size < rest.count else { return nil }
     var length = 0
@@ -88,8 +88,8 @@ extension Span<UInt8> {
     return part.content
   }
 
-  /// Counts the parts of a range, also those in the values of extensions, down from `left`. Returns
-  /// false if there are more, if they are deeper in each other than `depth`, or if one is damaged.
+  /// Counts the parts in a range, also those in the values of extensions, down from `left`. Returns
+  /// false if there are more, if they are nested deeper than `depth`, or if one is damaged.
   func countParts(_ range: Range<Int>, depth: Int, left: inout Int) -> Bool {
     var rest = range
     while !rest.isEmpty {
@@ -98,7 +98,8 @@ extension Span<UInt8> {
       if part.isConstructed {
         guard countParts(part.content, depth: depth - 1, left: &left) else { return false }
       } else if part.has(V_ASN1_OCTET_STRING) {
-        // The value of an extension is in one. Other bytes count as far as they look like it.
+        // The value of an extension is an octet string. Other octet strings count as far as they
+        // parse.
         guard countParts(part.content, depth: depth - 1, left: &left) || left > 0 else {
           return false
         }

@@ -6,11 +6,10 @@ internal import LongLinkCore
 extension PeerCertificate {
   /// The most names of a certificate that are kept.
   private static let mostNames = 64
-  /// The most bytes of a name, escaped. One that is cut could be equal to another, so a longer one
-  /// is left out.
+  /// The most bytes of a name, escaped. A longer one is left out: cut, it could equal another name.
   private static let longestName = 4_096
 
-  /// Describes a certificate of OpenSSL.
+  /// Describes a certificate that OpenSSL has decoded.
   init(_ certificate: OpaquePointer) {
     var hash = [UInt8](repeating: 0, count: 32)
     _ = unsafe hash.withUnsafeMutableBufferPointer {

@@ -3,15 +3,16 @@
 internal import CLongLinkTLS
 internal import COpenSSL
 
-/// What the records of a peer may be, before OpenSSL takes them.
+/// Limits on the records of a peer, checked before OpenSSL gets them.
 ///
-/// A record is judged by what is not encrypted of it. A value is how far a server is in the
-/// messages of one client's handshake, which may begin in one record and end in another.
+/// A record is judged by its unencrypted bytes. A value tracks the handshake messages of one client
+/// on a server: a message may begin in one record and end in another.
 package struct RecordBounds {
   /// The largest record: 2^14 bytes, and what encryption may add (RFC 5246, 6.2.3).
   private static let largestRecord = 16_384 + 2_048
-  /// The largest ClientHello: a ticket of the largest session that a client keeps, and 8 KiB of
-  /// other extensions. OpenSSL would reserve 128 KiB as soon as the length of one has come.
+  /// The largest ClientHello, in bytes: a ticket of the largest session that a client keeps, and 8
+  /// KiB of other extensions. OpenSSL would reserve 128 KiB as soon as a hello has stated that
+  /// length.
   private static let largestHello = Int(CLL_LARGEST_SESSION) + 8_192
 
   private static let headerLength = Int(SSL3_RT_HEADER_LENGTH)
@@ -25,8 +26,8 @@ package struct RecordBounds {
 
   package init() { self.init(cll_hello_progress()) }
 
-  /// Returns the length of the first record if it is whole, 0 if it is not, and the length of
-  /// everything if it can be none: OpenSSL then says what is wrong.
+  /// Returns the length of the first record if it is whole, and 0 if it is not. If the bytes cannot
+  /// be a record, returns the length of all of them: OpenSSL then says what is wrong.
   package static func length(of input: Span<UInt8>) -> Int {
     guard !input.isEmpty else { return 0 }
     guard kinds.contains(CInt(input[0])), input.count < 2 || hasVersion(input) else {
@@ -38,7 +39,7 @@ package struct RecordBounds {
     return input.take(size, from: &rest).map { $0.upperBound } ?? 0
   }
 
-  /// Whether the first bytes of a peer are no record that may come first.
+  /// Whether the first bytes of a peer are not TLS: they cannot begin a first record.
   package static func isPlain(_ input: Span<UInt8>, fromClient: Bool) -> Bool {
     guard !input.isEmpty else { return false }
     let kind = CInt(input[0])
@@ -46,13 +47,13 @@ package struct RecordBounds {
     return input.count >= 2 && !hasVersion(input)
   }
 
-  /// Whether the bytes behind the kind are of a version of TLS, or of SSL 3.0.
+  /// Whether the version field is that of TLS, or of SSL 3.0.
   private static func hasVersion(_ input: Span<UInt8>) -> Bool {
     CInt(input[1]) == SSL3_VERSION_MAJOR
   }
 
-  /// Whether a record of a client, before the server encrypts, announces a hello that is too large.
-  /// `isOld`: the handshake is known to be of TLS 1.2.
+  /// Whether an unencrypted record of a client announces a hello that is too large. `isOld`: the
+  /// handshake is known to be of TLS 1.2.
   package mutating func announcesLargeHello(_ record: Span<UInt8>, isOld: Bool) -> Bool {
     guard !progress.has_old_cipher else { return false }
     let kind = CInt(record[0])

@@ -8,7 +8,7 @@ internal import LongLinkCore
 /// It is built by one thread and never changed afterwards. OpenSSL counts the references to it with
 /// atomic operations, and has locks where connections of several threads use it.
 @safe final class TLSContext: @unchecked Sendable {
-  /// Nobody else frees it.
+  /// Only this object frees it.
   private let context: OpaquePointer
   /// The ticket keys that the context uses, retained as long as it lives.
   private let keys: TLSTicketKeys?
@@ -32,7 +32,7 @@ internal import LongLinkCore
     }
   }
 
-  /// Makes a context without certificates. A server without ticket keys gives no tickets.
+  /// Makes a context without certificates. Without ticket keys, a server issues no tickets.
   init(_ options: cll_tls_options, keys: TLSTicketKeys?) throws(Problem) {
     var options = options
     var problem = cll_tls_problem()
@@ -94,7 +94,7 @@ internal import LongLinkCore
     }
   }
 
-  /// Tickets are of use only in contexts with the same scope, of at most 32 bytes.
+  /// Sets the scope, of at most 32 bytes. A ticket is accepted only in a context of the same scope.
   func setScope(_ scope: [UInt8]) {
     let isSet = unsafe scope.withUnsafeBufferPointer {
       unsafe cll_tls_context_set_scope(context, $0.baseAddress, $0.count)
@@ -102,7 +102,9 @@ internal import LongLinkCore
     precondition(isSet, "a scope has at most 32 bytes")
   }
 
-  /// Demands that a verified chain has a key with one of these hashes, of 32 bytes each.
+  /// Demands that a verified chain contains a key with one of these SHA-256 hashes of 32 bytes.
+  /// With `audits`, a chain without one is accepted, and `hasMissedPin` is set. From `end` on, in
+  /// seconds since 1970, any key is accepted.
   func setPins(_ hashes: [[UInt8]], audits: Bool, end: Int64) {
     for hash in hashes {
       precondition(hash.count == 32, "a hash has 32 bytes")
@@ -119,7 +121,8 @@ internal import LongLinkCore
   /// The number of this side's certificates.
   var identityCount: Int { unsafe cll_tls_context_identities(context) }
 
-  /// The hash of the key of this side's certificate at an index, as pins have it.
+  /// The SHA-256 hash of the public key of this side's certificate at an index, as `setPins` takes
+  /// it.
   func keyHash(_ index: Int) -> [UInt8] {
     var hash = [UInt8](repeating: 0, count: 32)
     let isDone = unsafe hash.withUnsafeMutableBufferPointer {
@@ -129,7 +132,8 @@ internal import LongLinkCore
     return hash
   }
 
-  /// Returns this side's certificate at an index, and when it, or one of its chain, expires.
+  /// Returns this side's certificate at an index, and the earliest expiry in its chain, in seconds
+  /// since 1970.
   func identity(_ index: Int) -> (certificate: PeerCertificate, expiry: Int64) {
     unsafe (
       PeerCertificate(cll_tls_context_identity(context, index)),
@@ -142,12 +146,12 @@ internal import LongLinkCore
 @safe final class TLSTicketKeys: @unchecked Sendable {
   /// The number of bytes of a key.
   static let size = Int(CLL_TLS_KEY_SIZE)
-  /// The most keys.
+  /// The maximum number of keys.
   static let most = Int(CLL_TLS_MOST_KEYS)
-  /// The keys behind it have a lock.
+  /// The lock is in the C object that this points to.
   fileprivate let pointer: OpaquePointer
 
-  /// Makes an empty set, with which no ticket is made.
+  /// Makes an empty set, with which no ticket is issued.
   init() {
     guard let keys = unsafe cll_tls_keys_new() else { fatalError("there is no memory for keys") }
     unsafe pointer = keys
@@ -157,7 +161,7 @@ internal import LongLinkCore
     unsafe cll_tls_keys_free(pointer)
   }
 
-  /// Replaces the keys. The first encrypts, all decrypt.
+  /// Replaces the keys. The first encrypts new tickets; all of them decrypt.
   func set(_ keys: [[UInt8]]) {
     let bytes = Array(keys.joined())
     precondition(bytes.count == keys.count * TLSTicketKeys.size, "a key has 80 bytes")

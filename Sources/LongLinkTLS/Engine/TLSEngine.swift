@@ -4,22 +4,22 @@ internal import CLongLinkTLS
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// One side of one connection: it turns bytes of the application into records, and back.
+/// One side of one TLS connection: it turns the application's bytes into records, and back.
 ///
-/// It knows no transport. Each call takes what has come from the peer and says how much of it is
-/// used; bytes for the peer are returned by `write`, or wait until they are taken (`moveLate`).
+/// It knows no transport. Each call takes bytes from the peer and says how many of them it used;
+/// bytes for the peer are returned by `write`, or wait until `moveLate` takes them.
 @safe struct TLSEngine: ~Copyable {
-  /// Nobody else has the pointer.
+  /// Only this object has the pointer, and frees it.
   private let engine: OpaquePointer
-  /// The engine uses its memory.
+  /// Kept because the engine uses the context's memory.
   let context: TLSContext
 
-  /// What a call has done.
+  /// The result of a call.
   struct Step {
     let status: Status
     /// The bytes of the input that are used up.
     let consumed: Int
-    /// The bytes of the application that were read or taken.
+    /// The number of the application's bytes that were read or taken.
     let count: Int
 
     init(_ step: cll_tls_step) {
@@ -35,7 +35,7 @@ internal import LongLinkTransport
   }
 
   enum Status {
-    /// The handshake is over; or bytes were read, and more may wait.
+    /// The handshake is complete; or bytes were read, and more may wait.
     case done
     case wantsInput
     /// The peer has ended its side in good order.
@@ -43,8 +43,8 @@ internal import LongLinkTransport
     case failed
   }
 
-  /// Returns nil if there is no memory. `now` is the time in seconds since 1970 that certificates
-  /// are judged by.
+  /// Makes an engine; nil if there is no memory. `now` is the time, in seconds since 1970, at which
+  /// certificates have to be valid.
   init?(_ context: TLSContext, now: Int64) {
     guard let engine = unsafe context.withPointer({ unsafe cll_tls_engine_new($0, now) }) else {
       return nil
@@ -57,14 +57,15 @@ internal import LongLinkTransport
     unsafe cll_tls_engine_free(engine)
   }
 
-  /// Sets the name or address that the server's certificate has to have.
+  /// Sets the name or address that the server's certificate must have. Returns false if OpenSSL
+  /// does not take it.
   func setName(_ name: String, isAddress: Bool) -> Bool {
     unsafe cll_tls_engine_set_name(engine, name, isAddress)
   }
 
-  /// Sets a session to be resumed.
+  /// Sets a session that the handshake tries to resume.
   func setSession(_ session: [UInt8]) {
-    // One that is of no use any more leads to a full handshake.
+    // A session that is no longer of use leads to a full handshake.
     _ = unsafe session.withUnsafeBufferPointer {
       unsafe cll_tls_engine_set_session(engine, $0.baseAddress, $0.count)
     }
@@ -72,7 +73,7 @@ internal import LongLinkTransport
 
   // MARK: Bytes
 
-  /// Goes on with the handshake.
+  /// Continues the handshake with bytes from the peer.
   func handshake(_ input: RawSpan) -> Step {
     unsafe input.withUnsafeBytes { input in
       unsafe Step(
@@ -81,7 +82,7 @@ internal import LongLinkTransport
     }
   }
 
-  /// Decrypts as many records as fit.
+  /// Decrypts as many records as fit into `output`.
   func read(_ input: RawSpan, into output: inout OutputRawSpan) -> Step {
     unsafe output.withUnsafeMutableBytes { bytes, initialized in
       let room = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[initialized...])
@@ -96,7 +97,8 @@ internal import LongLinkTransport
     }
   }
 
-  /// Encrypts all of some bytes to the end of a queue, behind what waits.
+  /// Encrypts all of `bytes` and appends the records to `queue`, after bytes that wait for the
+  /// peer.
   func write(_ bytes: RawSpan, to queue: inout ByteQueue) -> Step {
     moveLate(to: &queue)
     let step = queue.append(capacity: TLSEngine.room(for: bytes.byteCount)) { output in
@@ -114,25 +116,25 @@ internal import LongLinkTransport
     return step
   }
 
-  /// The room for the records of some bytes, with a little for a ticket or an answer.
+  /// The room in bytes for the records of `count` bytes, with some for a ticket or an answer.
   private static func room(for count: Int) -> Int {
     count + (count / 16_384 + 1) * 64 + 1_024
   }
 
-  /// Writes the end of this side.
+  /// Puts the end of this side (`close_notify`) behind the bytes that wait for the peer.
   func close() {
     unsafe cll_tls_close(engine)
   }
 
-  /// Sends this number of tickets with the next bytes.
+  /// Issues this number of tickets, which leave with the next bytes.
   func sendTickets(_ count: CInt) {
     unsafe cll_tls_engine_send_tickets(engine, count)
   }
 
-  /// The bytes that wait for the peer.
+  /// The number of bytes that wait for the peer.
   var lateBytes: Int { unsafe cll_tls_late_count(engine) }
 
-  /// Moves the bytes that wait for the peer.
+  /// Moves the bytes that wait for the peer to the end of a queue.
   func moveLate(to queue: inout ByteQueue) {
     let count = lateBytes
     guard count > 0 else { return }
@@ -141,14 +143,15 @@ internal import LongLinkTransport
     }
   }
 
-  /// Frees OpenSSL's buffers, unless bytes wait in them. A connection that is used has them again
+  /// Frees OpenSSL's buffers, unless bytes wait in them. A connection in use keeps buffers again
   /// after a few records.
   func releaseBuffers() { unsafe cll_tls_release_buffers(engine) }
 
-  /// What each of OpenSSL's two buffers holds; one of them while a record is partly read.
+  /// The size of each of OpenSSL's two buffers, in bytes; one is in use while a record is partly
+  /// read.
   private static let recordMemory = 17 * 1_024
 
-  /// The memory of OpenSSL's buffers, which it may keep between records.
+  /// The bytes that OpenSSL's buffers hold; it may keep them between records.
   var heldBytes: Int {
     if unsafe cll_tls_keeps_buffers(engine) { return 2 * TLSEngine.recordMemory }
     return hasPending ? TLSEngine.recordMemory : 0
@@ -162,7 +165,7 @@ internal import LongLinkTransport
   /// Whether a call has failed, perhaps behind bytes that were read.
   var hasFailed: Bool { unsafe cll_tls_has_failed(engine) }
 
-  /// Whether bytes begin with a whole record, or with what cannot become one.
+  /// Whether the bytes begin with a whole record, or cannot become one.
   static func hasRecord(_ input: RawSpan) -> Bool {
     RecordBounds.length(of: Span(_bytes: input)) > 0
   }
@@ -177,30 +180,30 @@ internal import LongLinkTransport
       text: failure.text.map { unsafe String(cString: $0) })
   }
 
-  /// The certificate that the failure is about.
+  /// The certificate that caused the failure; nil if none did.
   var offender: PeerCertificate? {
     guard let certificate = unsafe cll_tls_engine_offender(engine) else { return nil }
     defer { unsafe cll_certificate_free(certificate) }
     return unsafe PeerCertificate(certificate)
   }
 
-  /// The peer's certificate.
+  /// The peer's certificate; nil if it has shown none.
   var peer: PeerCertificate? {
     guard let certificate = unsafe cll_tls_engine_peer(engine) else { return nil }
     defer { unsafe cll_certificate_free(certificate) }
     return unsafe PeerCertificate(certificate)
   }
 
-  /// Whether the handshake resumed an earlier one.
+  /// Whether the handshake resumed an earlier session.
   var isResumed: Bool { unsafe cll_tls_engine_is_resumed(engine) }
-  /// Whether the peer's chain had none of the pinned keys, and was taken.
+  /// Whether the peer's chain has none of the pinned keys, and was accepted all the same.
   var hasMissedPin: Bool { unsafe cll_tls_engine_missed_pin(engine) }
-  /// When the first certificate of the verified chain expires, or the first of this side's
-  /// revocation lists, in seconds since 1970.
+  /// The earliest expiry, in seconds since 1970, of the verified chain and of this side's
+  /// revocation lists.
   var expiry: Int64 { unsafe cll_tls_engine_expiry(engine) }
   var version: String { unsafe String(cString: cll_tls_engine_version(engine)) }
   var cipher: String { unsafe String(cString: cll_tls_engine_cipher(engine)) }
-  /// The name that the client has asked for.
+  /// The name that the client has asked for (SNI); nil for none.
   var serverName: String? {
     unsafe cll_tls_engine_server_name(engine).map { unsafe String(cString: $0) }
   }
@@ -213,7 +216,7 @@ internal import LongLinkTransport
       peerCertificate: verifiesPeer ? peer : nil, isResumed: isResumed)
   }
 
-  /// Takes a session that the server has given.
+  /// Takes the next session that the server has given; nil if there is none.
   func takeSession() -> [UInt8]? {
     var length = 0
     guard let bytes = unsafe cll_tls_engine_take_session(engine, &length) else { return nil }

@@ -4,11 +4,11 @@ internal import CLongLinkTLS
 internal import COpenSSL
 internal import LongLinkCore
 
-/// Why OpenSSL, or what is around it, gave a connection up.
+/// Why OpenSSL, or the code around it, gave a connection up.
 struct TLSFailure {
   let kind: cll_tls_failure_kind
   let code: CInt
-  /// OpenSSL's words.
+  /// OpenSSL's text for the error.
   let text: String?
 
   init(kind: CInt, code: CInt, text: String?) {
@@ -17,7 +17,7 @@ struct TLSFailure {
     self.text = text
   }
 
-  /// What a side has to say for its errors.
+  /// The side of a connection on which it failed, for error texts.
   struct Place {
     let isServer: Bool
     /// The name that a client verifies.
@@ -27,7 +27,7 @@ struct TLSFailure {
     var peer: String { isServer ? "client" : "server" }
   }
 
-  /// Returns the failure for the application.
+  /// Returns the failure with a text for people. `certificate` is the one that caused it.
   func explained(_ place: Place, _ certificate: PeerCertificate?) -> SecurityFailure {
     switch kind {
     case CLL_FAILURE_CERTIFICATE:
@@ -91,7 +91,7 @@ struct TLSFailure {
       .damaged, "the \(place.peer) asked for new keys many times and did not read the answers")
   }
 
-  /// The end of the transport below before its time.
+  /// The peer ended the transport below without the end that TLS protects.
   static func cutOff(_ place: Place) -> SecurityFailure {
     SecurityFailure(
       .cutOff,
@@ -107,7 +107,7 @@ struct TLSFailure {
 // MARK: - Certificates
 
 extension TLSFailure {
-  /// Certificates that were not decoded, because that might take long.
+  /// The failure for certificates that were not decoded, because that might take long.
   private func chainFailure(_ place: Place) -> SecurityFailure {
     let detail =
       switch ChainProblem(rawValue: code) {
@@ -243,7 +243,7 @@ extension TLSFailure {
     }
   }
 
-  /// The peer's reason, as `expired (alert 45)`.
+  /// The reason in the peer's alert, such as `expired (alert 45)`.
   private var reason: String {
     let name = unsafe SSL_alert_desc_string_long(code).map { unsafe String(cString: $0) }
     return "\(name ?? "unknown") (alert \(code))"

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What goes with a ticket, in seconds since 1970.
+/// What a server stores in a ticket about the session.
 struct TicketFacts: Equatable {
-  /// When the client's certificate, or a list for it, expires.
+  /// When the client's certificate, or a revocation list for it, expires, in seconds since 1970.
   var expiry: Int64
-  /// When the full handshake was that all of its tickets go back to.
+  /// The time of the full handshake that the session began with, in seconds since 1970.
   var beginning: Int64
 
-  /// How far the clocks of servers that share keys may be apart, in seconds.
+  /// The largest accepted difference between the clocks of servers that share keys, in seconds.
   private static let clockDifference: Int64 = 300
 
-  /// Whether a ticket is good: for so many seconds after the full handshake, unless something has
-  /// expired. Then the client has to show its certificate, and is told so.
+  /// Whether a ticket can be used: less than `lifetime` seconds after the full handshake, and
+  /// before the expiry. Otherwise the client has to show its certificate again.
   ///
-  /// OpenSSL judges the age of each ticket by a clock of its own, and knows nothing of those
-  /// before.
+  /// OpenSSL alone would judge each ticket by its own age, not by that of the full handshake.
   func isGood(at now: Int64, lifetime: Int64) -> Bool {
     beginning > now - lifetime && beginning <= now + TicketFacts.clockDifference && expiry > now
   }

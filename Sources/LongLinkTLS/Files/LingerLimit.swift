@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The limit of closed transports that still end their connections.
+/// Limits how many closed transports of a client or server wait for their peers at the same time.
 struct LingerLimit {
   private static let most = 1_024
   private var count = 0

@@ -7,8 +7,8 @@ internal import LongLinkTransport
 
 /// The content of the files that a configuration names, at one moment.
 ///
-/// It holds private keys, so it is made to build one context, and overwrites them in the end. What
-/// is kept are the digests.
+/// It holds private keys: it is made to build one context, and overwrites them when it is released.
+/// Only the digests are kept.
 final class TLSFiles {
   /// The most bytes of a file.
   private static let limit: UInt64 = 4 << 20
@@ -32,7 +32,7 @@ final class TLSFiles {
   }
 
   deinit {
-    // A copy of the paths, since bytes that something else refers to would be copied first.
+    // A copy of the paths: while the dictionary is iterated, a change would first copy the bytes.
     for path in Array(contents.keys) {
       unsafe contents[path]?.withUnsafeMutableBufferPointer {
         unsafe cll_tls_wipe($0.baseAddress, $0.count)
@@ -42,7 +42,7 @@ final class TLSFiles {
 
   private static func read(_ path: String) throws(FileError) -> [UInt8] {
     let file = try OpenFile.read(path)
-    // A byte more than it has, so that one that grows meanwhile is noticed.
+    // Reads a byte more than the size, so that a file that grows meanwhile is noticed.
     let size = min(try file.identity.size, limit)
     var bytes = try file.read(Int(size) + 1, at: 0)
     if bytes.count > size { bytes = try file.read(Int(limit) + 1, at: 0) }
@@ -68,13 +68,14 @@ final class TLSFiles {
   }
 }
 
-/// What the files of a client or a server were when they were looked at.
+/// The states of a client's or server's files when they were last looked at.
 struct TLSFileStates: Sendable {
   /// The states of files by path; nil for a file that is not there.
   typealias States = [String: FileState?]
 
   private var used: States
-  /// The states whose failure was told last, and the failure; nil if the last look was fine.
+  /// The states for which a failure was reported last, and the failure; nil if the files are in
+  /// use.
   private var failed: (states: States, error: LongLinkError)?
 
   init(_ states: States) {
@@ -91,13 +92,13 @@ struct TLSFileStates: Sendable {
   /// Whether the files have to be read: they have changed, or could not be used the last time.
   func isDue(_ states: States) -> Bool { failed != nil || states != used }
 
-  /// The files were read, and are in use.
+  /// Records that the files were read and are in use.
   mutating func use(_ states: States) {
     used = states
     failed = nil
   }
 
-  /// The files cannot be used. Returns whether that is news.
+  /// Records that the files cannot be used. Returns false if the same failure was recorded before.
   mutating func fail(_ states: States, _ error: LongLinkError) -> Bool {
     if let failed, failed == (states, error) { return false }
     failed = (states, error)

@@ -11,17 +11,18 @@ struct TLSPlan: Sendable {
   var verifies = true
   var clients = CLL_CLIENTS_NONE
   var roots: TLSRoots?
-  /// The field of the roots, for errors.
+  /// The configuration's field with the roots, for errors.
   var rootsField = "security.roots"
   var identities: [(field: String, identity: TLSIdentity)] = []
   var revocationLists: [TLSSource] = []
   var pins: (hashes: [[UInt8]], audits: Bool, end: Int64)?
   /// How long a ticket is valid, in seconds.
   var ticketLifetime: Int64 = 7 * 86_400
-  /// How long after a full handshake its session can be resumed, also over several connections.
+  /// How long after a full handshake its session can be resumed, in seconds, also over several
+  /// connections.
   var sessionLifetime: Int64 = 7 * 86_400
 
-  /// All sources, each with its field.
+  /// All sources, each with its field of the configuration.
   var sources: [(field: String, source: TLSSource)] {
     var sources = (roots?.sources ?? []).map { (field: rootsField, source: $0) }
     for (field, identity) in identities {
@@ -31,7 +32,7 @@ struct TLSPlan: Sendable {
     return sources + revocationLists.map { ("security.revocationLists", $0) }
   }
 
-  /// Builds a context of files that were read.
+  /// Builds a context from the files that were read.
   func context(_ files: TLSFiles, keys: TLSTicketKeys? = nil) throws(LongLinkError) -> TLSContext {
     let options = cll_tls_options(
       is_server: isServer, allows_tls12: allowsOldVersion, verifies: verifies,
@@ -77,7 +78,8 @@ struct TLSPlan: Sendable {
     }
   }
 
-  /// Tickets of clients that were verified by other rules are of no use.
+  /// The scope of tickets, a hash of the rules: tickets of clients that were verified by other
+  /// rules are not accepted.
   private func scope(_ files: TLSFiles) -> [UInt8] {
     var rules = [UInt8(clients.rawValue), roots?.usesSystem == true ? 1 : 0]
     for source in (roots?.sources ?? []) + revocationLists {

@@ -7,11 +7,13 @@ internal import LongLinkTransport
 internal import Synchronization
 
 extension TLSServer {
-  /// How long before its expiry a certificate is warned of, and how often, in seconds.
+  /// How long before its expiry a certificate is warned of, in seconds. The log is warned once a
+  /// day.
   private static let warningPeriod: Int64 = 14 * 86_400
   private static let day: Int64 = 86_400
 
-  /// What a running server does at its start and every 10 s: of those that share this, the first.
+  /// What a running server does at its start and every 10 s: replaces ticket keys, warns, looks at
+  /// the files. Of several servers that share this `TLSServer`, only the first does so.
   func tick(for user: ObjectIdentifier) {
     let watches = state.withLock { $0.watches }
     guard let watch = watches.first, watch.user == user else { return }
@@ -20,7 +22,7 @@ extension TLSServer {
     warn(watches, at: loop.driver.unixTime)
     guard !paths.isEmpty else { return }
     let now = loop.driver.unixTime
-    // A file system that hangs holds one thread, and not one more each time.
+    // If a file system hangs, this blocks one thread, not one more every 10 s.
     loop.offload { [self] in looking.withLockIfAvailable { _ in look(at: now) } }
   }
 
@@ -33,12 +35,12 @@ extension TLSServer {
     if let replaced { keys?.set(replaced) }
   }
 
-  /// Tells a server that starts of certificates that are not valid or expire soon.
+  /// Warns a server that starts of certificates that are not valid or expire soon.
   func warnAtStart(_ watch: TLSWatch.Entry) {
     warn([watch], at: watch.loop.driver.unixTime, repeats: true)
   }
 
-  /// Tells servers of certificates that are not valid or expire soon; once a day, or again.
+  /// Warns servers of certificates that are not valid or expire soon; once a day, unless `repeats`.
   private func warn(_ watches: [TLSWatch.Entry], at now: Int64, repeats: Bool = false) {
     let today = now / TLSServer.day
     let due = state.withLock { state -> [(PeerCertificate, Int64)] in
@@ -77,9 +79,10 @@ extension TLSServer {
     }
   }
 
-  /// Reads the files once nobody else does, and uses them if they have changed and fit. It blocks.
+  /// Reads the files when no other thread does, and uses them if they have changed and fit. It
+  /// blocks.
   func lookNow(at watch: TLSWatch.Entry?) {
-    // Without a server, nobody has a clock but this machine.
+    // Without a running server, there is only the clock of this machine.
     let now = watch?.loop.driver.unixTime ?? Int64(time(nil))
     looking.withLock { _ in read(TLSFileStates.now(paths), at: now, tellsAgain: true) }
   }
@@ -97,7 +100,7 @@ extension TLSServer {
     do throws(LongLinkError) {
       let files = try TLSFiles(sources)
       guard files.digests != state.withLock({ $0.digests }) else {
-        // What failed before may be as it was again.
+        // The files that failed before may have been changed back.
         return state.withLock { state in
           state.fileStates.use(states)
           state.status.failure = nil
@@ -142,8 +145,8 @@ extension TLSServer {
     }
   }
 
-  /// Throws if a certificate that has come is not valid now. One that was in use before, and has
-  /// expired since, keeps no other file away.
+  /// Throws if a new certificate is not valid now. A certificate that was in use before and has
+  /// expired since does not keep other files from being used.
   private func checkDates(
     _ status: Status, _ files: TLSFiles, at now: Int64
   ) throws(LongLinkError) {

@@ -3,7 +3,7 @@
 internal import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
 
-/// The timer of one server that looks at the files of its certificates.
+/// A timer for one server, which has its `TLSServer` look at the files of certificates.
 final class TLSWatch: TimerHandler {
   /// The interval between two looks at the files, in nanoseconds.
   static let interval: Int64 = 10_000_000_000
@@ -18,7 +18,7 @@ final class TLSWatch: TimerHandler {
   }
 
   private let server: TLSServer
-  /// The running server; several may share certificates and a loop.
+  /// The running server. Several may share a `TLSServer` and a loop.
   private let user: ObjectIdentifier
   private let loop: EventLoop
   private var timer = LoopTimer.none
@@ -52,11 +52,11 @@ final class TLSWatch: TimerHandler {
   }
 }
 
-/// The keys of tickets that a process makes for itself.
+/// The ticket keys that a process makes for itself, and replaces at intervals.
 struct TLSRotation: Sendable {
   private var previous: [UInt8]?
   private var current: [UInt8] = []
-  /// Known before it is used, as keys that several processes share have to be.
+  /// Accepted one interval before it encrypts, like the keys that several processes share.
   private var next: [UInt8] = []
   /// When the keys are replaced next; nil before a server has started.
   private var due: LinkInstant?
@@ -66,10 +66,10 @@ struct TLSRotation: Sendable {
     next = TLSTicketKeys.random()
   }
 
-  /// The keys, the one that makes tickets first.
+  /// The keys; the first encrypts new tickets, all of them decrypt.
   var keys: [[UInt8]] { [current, next] + (previous.map { [$0] } ?? []) }
 
-  /// Replaces the keys if it is time, and returns whether it was.
+  /// Replaces the keys if `interval`, in nanoseconds, has passed; returns whether it has.
   mutating func advance(to now: LinkInstant, every interval: Int64) -> Bool {
     guard let due else {
       self.due = now + interval

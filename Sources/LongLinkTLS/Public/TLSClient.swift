@@ -8,7 +8,7 @@ internal import Synchronization
 
 /// Secures the connections of a client.
 final class TLSClient: ClientSecurityProvider, TLSTransportOwner {
-  /// How often files are looked at, in nanoseconds.
+  /// The least time between two looks at the files, in nanoseconds.
   private static let lookInterval: Int64 = 10_000_000_000
 
   private let configuration: TLSClientConfiguration
@@ -25,7 +25,7 @@ final class TLSClient: ClientSecurityProvider, TLSTransportOwner {
     var nextLook = LinkInstant.distantPast
     var isLooking = false
     var tickets = TLSTicketStore()
-    /// Counts the contexts: tickets that came by an older one are of no use.
+    /// The number of replacements of the context: tickets from before the last one are not kept.
     var generation = 0
   }
 
@@ -66,7 +66,7 @@ final class TLSClient: ClientSecurityProvider, TLSTransportOwner {
     return secured
   }
 
-  /// Sets what the server's certificate has to have. Returns why that cannot be done, where
+  /// Sets the name that the server's certificate must have. Returns why that is impossible, if
   /// servers are verified.
   private func setName(
     _ name: TLSName?, of host: String?, on engine: inout TLSEngine?
@@ -102,7 +102,7 @@ final class TLSClient: ClientSecurityProvider, TLSTransportOwner {
   }
 
   func transport(_ transport: TLSTransport, received session: [UInt8]) {
-    // A resumed connection shows no chain, so that its pins could not be audited.
+    // A resumed connection shows no chain, so its pins could not be checked.
     guard configuration.resumes, transport.engine?.hasMissedPin != true else { return }
     let expiry = min(transport.engine?.expiry ?? .max, transport.side.ticketExpiry)
     state.withLock { state in
@@ -118,12 +118,12 @@ final class TLSClient: ClientSecurityProvider, TLSTransportOwner {
 
   // MARK: Files
 
-  /// Looks at the files off the loop, if that has not been done for a while.
+  /// Looks at the files off the loop, if the last look is long enough ago.
   private func lookAtFiles(on loop: EventLoop) {
     guard !paths.isEmpty else { return }
     let isDue = state.withLock { state in
       guard !state.isLooking, loop.now >= state.nextLook else { return false }
-      // The first connection uses what was just read.
+      // The first connection needs no look: the files were read just before.
       defer { state.nextLook = loop.now + TLSClient.lookInterval }
       guard state.nextLook != .distantPast else { return false }
       state.isLooking = true

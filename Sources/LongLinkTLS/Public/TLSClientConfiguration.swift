@@ -10,8 +10,8 @@ public struct TLSClientConfiguration: Sendable {
     /// A server needs a certificate that an authority of `roots` has issued for the name that the
     /// client connects to.
     case full
-    /// Every server is taken, whoever it is. **Anyone on the path can read and change everything.**
-    /// Use it on a developer's machine, and nowhere else. It excludes `pins`.
+    /// Any server is accepted. **Anyone on the path can read and change everything.** Use it on a
+    /// developer's machine, and nowhere else. It excludes `pins`.
     case insecure
   }
 

@@ -8,12 +8,12 @@ struct TLSName: Sendable {
   let text: String
   let isAddress: Bool
 
-  /// Makes a name or an address of a host; nil for what is neither: OpenSSL would verify nothing
-  /// for an empty name, and take any name below one that begins with a dot.
+  /// Reads a name or an address; nil if `host` is neither. OpenSSL would verify nothing for an
+  /// empty name, and accept any subdomain for a name that begins with a dot.
   init?(_ host: String) {
     if let address = SocketAddress(literal: host, port: 0) {
       let text = "\(address)"
-      // With its port, which follows the last colon; one of IPv6 is in brackets.
+      // The text ends with a colon and the port; an IPv6 address is in brackets.
       var bare = text[..<(text.lastIndex(of: ":") ?? text.endIndex)]
       if bare.hasPrefix("[") { bare = bare.dropFirst().dropLast() }
       self.text = String(bare.prefix { $0 != "%" })

@@ -5,7 +5,7 @@ internal import LongLinkCore
 internal import LongLinkDriver
 
 extension TLSClientConfiguration {
-  /// Checks the configuration, without its files.
+  /// Checks the configuration without reading its files.
   func plan() throws(LongLinkError) -> TLSPlan {
     var plan = TLSPlan()
     plan.allowsOldVersion = minimumVersion == .tls12
@@ -35,7 +35,7 @@ extension TLSClientConfiguration {
 }
 
 extension TLSServerConfiguration {
-  /// Checks the configuration, without its files.
+  /// Checks the configuration without reading its files.
   func plan() throws(LongLinkError) -> TLSPlan {
     var plan = TLSPlan()
     plan.isServer = true
@@ -75,7 +75,7 @@ extension TLSServerConfiguration {
 }
 
 extension TLSPins {
-  /// The hashes as bytes.
+  /// Checks the pins, and returns their hashes as bytes.
   fileprivate func checked() throws(LongLinkError) -> (
     hashes: [[UInt8]], audits: Bool, end: Int64
   ) {
@@ -97,7 +97,7 @@ extension TLSPins {
   }
 }
 
-/// Base64 as RFC 4648, section 4, has it.
+/// Base64 decoding (RFC 4648, section 4).
 enum Base64 {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
@@ -121,7 +121,7 @@ enum Base64 {
         bytes.append(UInt8(truncatingIfNeeded: buffer >> UInt32(bits)))
       }
     }
-    // The bits that no byte has are zero.
+    // The unused bits at the end must be zero.
     return buffer & (1 << UInt32(bits) - 1) == 0 ? bytes : nil
   }
 }

@@ -38,7 +38,7 @@ public final class TLSServer: Sendable {
     /// Why changed files cannot be used; nil once they can be.
     public var failure: LongLinkError?
 
-    /// The certificates and their expiries, and no event.
+    /// The status at the start: the certificates and their expiries, without reloads or failures.
     init(_ context: TLSContext) {
       let identities = (0..<context.identityCount).map { context.identity($0) }
       certificates = identities.map(\.certificate)
@@ -48,7 +48,7 @@ public final class TLSServer: Sendable {
 
   let configuration: TLSServerConfiguration
   let plan: TLSPlan
-  /// The sources of the plan, and of ticket keys.
+  /// The sources of the plan and of the ticket keys, each with its field.
   let sources: [(field: String, source: TLSSource)]
   let paths: Set<String>
   let keys: TLSTicketKeys?
@@ -63,11 +63,11 @@ public final class TLSServer: Sendable {
     var digests: [String: [UInt8]]
     var fileStates: TLSFileStates
     var status: Status
-    /// The servers that run with it, in the order of their starts.
+    /// The running servers that use this object, in the order of their starts.
     var watches: [TLSWatch.Entry] = []
-    /// The keys of tickets that this process makes: the first two decrypt what the second encrypts.
+    /// The ticket keys that this process makes, if the configuration says so.
     var rotation = TLSRotation()
-    /// The day on which the log was last warned, of each certificate.
+    /// For each certificate, the day since 1970 of the last warning about it.
     var warnings: [Int64] = []
   }
 
@@ -105,7 +105,7 @@ public final class TLSServer: Sendable {
 
   static let ticketField = "security.tickets"
 
-  /// Cuts the bytes of a source into keys.
+  /// Splits the bytes of a source into ticket keys.
   static func ticketKeys(
     _ bytes: [UInt8], _ source: TLSSource
   ) throws(LongLinkError) -> [[UInt8]] {
@@ -133,7 +133,8 @@ public final class TLSServer: Sendable {
 }
 
 extension TLSServer: ServerSecurityProvider, TLSTransportOwner {
-  /// The tickets after a full handshake: a client may race two addresses the next time.
+  /// The number of tickets after a full handshake: a client may connect to two addresses at once
+  /// next time.
   private static let tickets: CInt = 2
 
   package func secure(_ transport: any Transport, on loop: EventLoop) -> any Transport {

@@ -4,7 +4,7 @@ public import LongLinkCore
 
 /// Where certificates, keys or lists come from, as PEM.
 public enum TLSSource: Hashable, Sendable {
-  /// A file of at most 4 MiB. It may be replaced while it is in use: it is looked at again.
+  /// A file of at most 4 MiB. It is read again after it has changed.
   case file(String)
   /// Bytes in memory, which do not change.
   case bytes([UInt8])
@@ -18,7 +18,7 @@ public enum TLSSource: Hashable, Sendable {
   var text: String { path ?? "the given bytes" }
 }
 
-/// Bytes may be keys, so texts have only their number.
+/// The bytes may be keys, so a description states only their number.
 extension TLSSource: CustomStringConvertible, CustomReflectable {
   /// The path of a file, or the number of the bytes.
   public var description: String {
@@ -106,8 +106,8 @@ public struct TLSPins: Sendable {
   public enum Mode: Sendable {
     /// The connection fails with the code `pinMismatch`.
     case enforced
-    /// The connection goes on, and later ones do not resume it. The function is called on its loop,
-    /// which it must not block.
+    /// The connection goes on, and later connections do not resume it. The function is called on
+    /// the connection's loop, which it must not block.
     case audited(@Sendable (SecurityFailure) -> Void)
   }
 

@@ -2,7 +2,7 @@
 
 /// The tickets that servers have given a client. Each is used once (RFC 8446, C.4).
 struct TLSTicketStore: Sendable {
-  /// The most tickets of one server, and the most servers.
+  /// The most tickets for one server, and the most servers.
   static let mostTickets = 4
   static let mostServers = 64
 
@@ -13,10 +13,11 @@ struct TLSTicketStore: Sendable {
   }
 
   private var tickets: [String: [Ticket]] = [:]
-  /// The servers, the one that gave a ticket last at the end.
+  /// The servers; the last one gave a ticket most recently.
   private var order: [String] = []
 
-  /// Adds a ticket; the oldest of the server, or of all, makes room for it.
+  /// Adds a ticket. Beyond a limit, it replaces the server's oldest ticket, or all tickets of the
+  /// server that gave none for the longest time.
   mutating func add(_ ticket: Ticket, for server: String) {
     order.removeAll { $0 == server }
     order.append(server)
@@ -25,8 +26,8 @@ struct TLSTicketStore: Sendable {
     if order.count > Self.mostServers { tickets[order.removeFirst()] = nil }
   }
 
-  /// Takes the newest ticket of a server whose certificate, and whose lists, have not
-  /// expired meanwhile.
+  /// Takes the newest ticket of a server; nil if there is none, or if it has expired at `now`, in
+  /// seconds since 1970.
   mutating func take(_ server: String, at now: Int64) -> Ticket? {
     guard let ticket = tickets[server]?.popLast() else { return nil }
     if tickets[server]?.isEmpty == true {

@@ -2,34 +2,34 @@
 
 internal import LongLinkTransport
 
-/// Decides what a TLS transport waits for below, what it tells its handler, and whether it has work
-/// at the end of the turn. It is a plain value, which knows no transport.
+/// Decides which readiness a TLS transport waits for below, which it reports to its handler, and
+/// whether it has work at the end of the turn. It is a plain value, which knows no transport.
 struct TLSReadiness: Equatable {
   /// The state of the transport on which its readiness depends.
   struct State: Equatable {
     var phase: TLSTransport.Phase
     /// Whether records wait for the transport below.
     var hasOutput = false
-    /// Whether the transport below did not take all of them.
+    /// Whether the transport below took only a part of the records.
     var isBlocked = false
-    /// The end of the transport below was read.
+    /// Whether the end of the transport below was read.
     var hasEndedBelow = false
   }
 
-  /// What the handler waits for.
+  /// The readiness that the handler waits for.
   private(set) var interest = Readiness.none
   /// The interest that is set on the transport below.
   private var interestBelow = Readiness.none
-  /// Whether the handler was told of a failure that it does not wait for.
+  /// Whether a failure was reported to a handler that waits for nothing.
   private var hasToldFailure = false
 
-  /// Notes what the handler waits for; false if nothing changes.
+  /// Sets the readiness that the handler waits for; returns false if it is the same as before.
   mutating func setInterest(_ interest: Readiness) -> Bool {
     defer { self.interest = interest }
     return interest != self.interest
   }
 
-  /// The interest to set on the transport below; nil if it is set.
+  /// The interest to set on the transport below; nil if it is already set.
   mutating func interestBelow(_ state: State) -> Readiness? {
     let wanted: Readiness
     switch state.phase {
@@ -49,11 +49,11 @@ struct TLSReadiness: Equatable {
     return wanted
   }
 
-  /// What the handler is to be told, of what it waits for: the transport below is ready, or
-  /// something `isReadable` without it.
+  /// The readiness to report to the handler. `readiness` is that of the transport below;
+  /// `isReadable` is true if a read needs nothing from below.
   mutating func told(_ readiness: Readiness, isReadable: Bool, _ state: State) -> Readiness {
     guard state.phase != .failed else {
-      // One that waits for nothing has to learn of it, too.
+      // A handler that waits for nothing has to learn of the failure, too.
       if interest == .none, !hasToldFailure {
         hasToldFailure = true
         return .read
@@ -64,7 +64,7 @@ struct TLSReadiness: Equatable {
     return (state.isBlocked ? ready.intersection(.read) : ready).intersection(interest)
   }
 
-  /// Whether something is to be done at the end of the turn.
+  /// Whether the transport has something to write or report at the end of the turn.
   func hasWork(
     isReadable: @autoclosure () -> Bool, hasHandler: Bool, _ state: State
   ) -> Bool {

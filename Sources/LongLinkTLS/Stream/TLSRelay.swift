@@ -2,13 +2,14 @@
 
 internal import LongLinkTransport
 
-/// Passes events of the loop and of the transport below on to a transport, which it does not keep.
+/// Passes events of the loop and of the transport below on to a TLS transport, without keeping that
+/// alive.
 ///
-/// The loop keeps it while the transport below is attached. Without it, the loop would keep a
-/// transport that everybody else has dropped.
+/// The loop keeps the relay while the transport below is attached. Without the relay, the loop
+/// would keep a transport that everybody else has dropped.
 final class TLSRelay: TransportHandler, TurnHandler, TimerHandler {
   weak var transport: TLSTransport?
-  /// The transport, while it is closed and still has to end the transport below.
+  /// The transport, kept alive while it is closed and still has to end the transport below.
   var lingering: TLSTransport?
 
   func transportReady(_ readiness: Readiness, token: UInt64) {

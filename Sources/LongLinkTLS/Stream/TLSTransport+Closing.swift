@@ -4,10 +4,11 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension TLSTransport {
-  /// How long a closed transport waits for the transport below to take its last bytes.
+  /// How long a closed transport waits for the transport below to take its last bytes, in
+  /// nanoseconds.
   private static let longestFlush: Int64 = 5_000_000_000
-  /// How long, and for how many bytes, a transport that failed reads on: so that its alert arrives,
-  /// or to find the peer's.
+  /// How long in nanoseconds, and how many bytes, a failed transport reads on: so that its alert
+  /// arrives, or to find the peer's alert.
   private static let longestDiscard: Int64 = 2_000_000_000
   static let mostDiscarded = 1_048_576
 
@@ -42,7 +43,7 @@ extension TLSTransport {
     }
   }
 
-  /// Drops what is of no use to a closed transport.
+  /// Frees everything that a closed transport does not need.
   private func release() {
     handler = nil
     input = ByteQueue()
@@ -60,7 +61,7 @@ extension TLSTransport {
     relay.lingering = nil
   }
 
-  /// A closed transport can go on: it writes its last bytes, and then reads until the peer ends.
+  /// Continues the closing: writes the last bytes, and after a failure reads until the peer ends.
   func linger() {
     if phase == .flushing {
       flushOrFail()
@@ -79,7 +80,7 @@ extension TLSTransport {
     if isOver { end { $0.close() } }
   }
 
-  /// Reads once, and returns whether that was enough.
+  /// Reads and drops bytes once; returns whether reading is over.
   private func discard(_ queue: inout ByteQueue) -> Bool {
     do throws(SocketError) {
       let outcome = try queue.append(capacity: 65_536) { (span) throws(SocketError) in

@@ -9,7 +9,7 @@ extension TLSTransport {
   var layer: (any TransportLayer)? { self }
   var isHandshaking: Bool { phase == .handshaking }
 
-  /// Made anew at each call, because most transports are asked once at most.
+  /// Made for each call, because most transports are asked at most once.
   var security: ConnectionSecurity? {
     phase == .open ? engine?.security(of: side, verifiesPeer: owner.verifiesPeers) : nil
   }
@@ -23,8 +23,8 @@ extension TLSTransport {
     engine?.releaseBuffers()
   }
 
-  /// The unacknowledged bytes of the application. What records add is taken to be acknowledged
-  /// last.
+  /// The application's bytes that are not acknowledged. The bytes that records add count as
+  /// acknowledged last.
   var unacknowledgedBytes: Int {
     requireOpen()
     guard phase == .open else { return written - acknowledged }

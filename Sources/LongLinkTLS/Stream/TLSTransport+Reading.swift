@@ -4,18 +4,19 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension TLSTransport {
-  /// The least room below: for one record.
+  /// The least room for a read from the transport below, in bytes: one record.
   private static let smallestRead = 16_384 + 512
-  /// The room for a record's header and for what encryption adds, for each read.
+  /// The additional room of each read, in bytes, for a record's header and what encryption adds.
   private static let overhead = 1_024
 
-  /// An alert of TLS 1.2, fatal, protocol_version: a native client recognises it.
+  /// A fatal alert of TLS 1.2, protocol_version, for a peer without TLS: a native client recognises
+  /// it.
   private static let alertToPlainPeer: [UInt8] = [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x46]
 
   // MARK: The handshake
 
-  /// Goes on with the handshake, after one read: a client begins without. The handler is told when
-  /// the handshake is over, or has failed.
+  /// Continues the handshake, after one read; a client begins without a read. The handler is
+  /// notified when the handshake is complete or has failed.
   func shakeHands(reads: Bool = true) {
     do throws(SocketError) {
       try advanceHandshake(reads: reads)
@@ -49,7 +50,7 @@ extension TLSTransport {
     }
   }
 
-  /// One step of the handshake over what has come.
+  /// Runs one step of the handshake with the bytes that have come.
   private func step(_ queue: inout ByteQueue) -> TLSEngine.Status {
     let step = queue.withWaiting { engine?.handshake($0) }
     guard let step else { return .failed }
@@ -58,7 +59,7 @@ extension TLSTransport {
     return step.status
   }
 
-  /// The failure of the engine, with its alert on its way.
+  /// Fails the handshake as the engine has, and sends an alert.
   private func failHandshake() -> SocketError {
     let reason = engineFailure
     if side.isServer, reason.code == .plainPeer {
@@ -81,7 +82,7 @@ extension TLSTransport {
     defer { settleAfterRead() }
     hasReadPart = false
     if hasRecord || hasVerdict {
-      // A failure drops what waits, which may not be in use then.
+      // A failure drops `input`, which must not be in use then.
       var waiting = ByteQueue()
       swap(&waiting, &input)
       let outcome = try decrypt(&waiting, into: &buffer)
@@ -109,14 +110,14 @@ extension TLSTransport {
     return .end
   }
 
-  /// Decrypts what fits; nil if there is no byte of the application.
+  /// Decrypts as much as fits into `buffer`; nil if that yields no byte of the application.
   private func decrypt(
     _ queue: inout ByteQueue, into buffer: inout OutputRawSpan
   ) throws(SocketError) -> ReadOutcome? {
     let step = queue.withWaiting { engine?.read($0, into: &buffer) }
     guard let step else { return nil }
     queue.removeFirst(step.consumed)
-    // What failed or ended behind these bytes is found again.
+    // If the engine failed or ended after these bytes, the next read finds it.
     if step.count > 0 { return .bytes(step.count) }
     switch step.status {
     case .done, .wantsInput: return nil
@@ -130,7 +131,7 @@ extension TLSTransport {
     }
   }
 
-  /// Fails as the engine has, with its alert on its way.
+  /// Fails the transport as the engine has, and sends an alert.
   func failAsEngine(_ operation: String) -> SocketError {
     let error = fail(engineFailure, operation)
     endAfterFailure()
@@ -142,7 +143,7 @@ extension TLSTransport {
       ?? SecurityFailure(.damaged, "OpenSSL has no memory for a connection")
   }
 
-  /// Passes on what came with the bytes: tickets, and answers of this side.
+  /// Handles what came with the bytes: tickets, and requests that this side answers.
   private func settleAfterRead() {
     guard phase == .open || phase == .failed else { return }
     if !side.isServer {
@@ -153,7 +154,7 @@ extension TLSTransport {
     scheduleTurnEnd()
   }
 
-  /// Reads from the transport below. A failure of it is noted, unless an alert has come before it.
+  /// Reads from the transport below, and fails if that has failed.
   private func readBelowOrFail(
     into queue: inout ByteQueue, _ capacity: Int
   ) throws(SocketError) -> ReadOutcome {
@@ -175,21 +176,21 @@ extension TLSTransport {
 
   // MARK: The loop's buffer
 
-  /// Takes the buffer of the loop, with what waits here at its front.
+  /// Borrows the loop's buffer, and moves the bytes that wait to be decrypted to its front.
   private func borrow(_ queue: inout ByteQueue) {
     loop.swapTransformQueue(with: &queue)
     input.move(to: &queue)
   }
 
-  /// Returns the buffer, and keeps what is left in it.
+  /// Returns the loop's buffer, and keeps the bytes that are left in it.
   private func giveBack(_ queue: inout ByteQueue) {
     if !queue.isEmpty, phase == .open || phase == .handshaking { input = queue.detachRest() }
     queue.removeAll()
     loop.swapTransformQueue(with: &queue)
   }
 
-  /// Learns of an alert that has come before the transport below failed to write. It reads once for
-  /// each 16 KiB of the bound at most, so that a peer cannot keep the loop with bytes before it.
+  /// Looks for an alert that arrived before the transport below failed to write. The number of
+  /// reads is limited, so that a peer cannot hold up the loop with other bytes.
   func lookForAlert() {
     guard phase == .open, !hasEnded else { return }
     var bytes = ByteQueue()
@@ -208,12 +209,12 @@ extension TLSTransport {
 }
 
 extension ByteQueue {
-  /// Passes all bytes that wait to a function.
+  /// Passes the bytes in the queue to a function.
   func withWaiting<Result>(_ body: (RawSpan) -> Result) -> Result {
     withBytes(position..<position + count, body)
   }
 
-  /// Appends what waits to another queue, and frees the memory.
+  /// Moves the bytes in the queue to the end of another queue, and frees the memory.
   mutating func move(to other: inout ByteQueue) {
     guard !isEmpty else { return }
     withWaiting { other.append($0) }

@@ -5,9 +5,10 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension TLSTransport {
-  /// The most bytes of the application that one write below carries, and that wait here.
+  /// The most bytes of the application in one write to the transport below, and the most that wait
+  /// here.
   private static let largestPiece = 65_536
-  /// The most bytes that wait besides: what records add, tickets, and answers to requests for keys.
+  /// The most other bytes that wait: what records add, tickets, and answers to key updates.
   private static let mostAnswers = 16_384
 
   func write(_ bytes: RawSpan) throws(SocketError) -> Int {
@@ -17,7 +18,7 @@ extension TLSTransport {
     guard !hasShutDown else {
       throw SocketError(operation: "write", errno: EPIPE, address: peerAddress)
     }
-    // The last read has found it behind the bytes that it returned.
+    // The last read found the failure after the bytes that it returned.
     if engine?.hasFailed == true { throw failAsEngine("write") }
     if side.isServer, !hasSentTickets {
       hasSentTickets = true
@@ -32,7 +33,7 @@ extension TLSTransport {
     return taken
   }
 
-  /// Encrypts bytes behind what waits, and writes all of it.
+  /// Encrypts bytes after the records that wait, and writes all of them.
   private func writePiece(_ bytes: RawSpan) throws(SocketError) {
     var queue = ByteQueue()
     loop.swapTransformQueue(with: &queue)
@@ -63,14 +64,14 @@ extension TLSTransport {
       if isBlocked { updateInterest() }
       return count
     } catch {
-      // The peer may have said why it does not read any more.
+      // The peer may have sent an alert that says why it reads no more.
       lookForAlert()
       fail(error)
       throw failure ?? error
     }
   }
 
-  /// Fails once a peer asks for new keys all the time and does not read the answers.
+  /// Fails if a peer keeps asking for new keys and does not read the answers.
   func endIfFlooded() {
     guard phase == .open, isBlocked, output.count > Self.largestPiece + Self.mostAnswers else {
       return
@@ -82,10 +83,10 @@ extension TLSTransport {
     hasShutDown = true
   }
 
-  /// Writes what waits.
+  /// Writes the records that wait.
   func flush() throws(SocketError) {
     guard !output.isEmpty else { return isBlocked = false }
-    // If that fails, an alert is looked for, whose answer may be put into the output.
+    // `lookForAlert` after a failure may put an answer into the output.
     var waiting = ByteQueue()
     swap(&waiting, &output)
     let count = try writeBelow(waiting.position..<waiting.position + waiting.count, of: &waiting)
@@ -100,7 +101,7 @@ extension TLSTransport {
     below.shutDownWriting()
   }
 
-  /// Writes what waits; a failure is found by the next read or write.
+  /// Writes the records that wait; the next read or write reports a failure.
   func flushOrFail() {
     do throws(SocketError) {
       try flush()
@@ -110,7 +111,7 @@ extension TLSTransport {
     }
   }
 
-  /// Writes the alert of a failure, and ends the transport below.
+  /// Writes the alert after a failure, and ends the sending side of the transport below.
   func endAfterFailure() {
     engine?.moveLate(to: &output)
     hasShutDown = true

@@ -6,20 +6,21 @@ internal import LongLinkCore
 
 /// A transport that encrypts its bytes for a transport below it.
 ///
-/// Records are read from the transport below into a buffer of the loop; only what is left of one
-/// waits here. What the application writes is encrypted into the same buffer and written at once;
-/// only what the transport below does not take waits here, and is written before anything else.
+/// Records are read from the transport below into a buffer of the loop; only a rest of them waits
+/// here. The application's bytes are encrypted into the same buffer and written at once; only what
+/// the transport below does not take waits here, and is written first.
 final class TLSTransport: Transport, TransportLayer {
   enum Phase: Equatable {
-    /// The transport below connects.
+    /// The transport below is connecting.
     case connecting
     case handshaking
     case open
-    /// Nothing can be read or written any more.
+    /// The connection has failed: nothing can be read or written any more.
     case failed
-    /// Closed, and waiting for the transport below to take the last bytes.
+    /// The transport is closed, and waits for the transport below to take the last bytes.
     case flushing
-    /// Closed, and reading what the peer sends until it ends, so that the last bytes arrive.
+    /// The transport is closed, and reads what the peer sends until it ends, so that the last bytes
+    /// arrive.
     case discarding
     case closed
   }
@@ -42,11 +43,11 @@ final class TLSTransport: Transport, TransportLayer {
   var input = ByteQueue()
   /// Records that wait for the transport below.
   var output = ByteQueue()
-  /// Whether the transport below did not take all of them.
+  /// Whether the transport below took only a part of `output`.
   var isBlocked = false
-  /// The end of the transport below was read.
+  /// Whether the end of the transport below was read.
   var hasEndedBelow = false
-  /// The peer's end was read, in good order or not.
+  /// Whether the peer's end was read, in good order or not.
   var hasEnded = false
   private(set) var isCutOff = false
   var hasReadPart = false
@@ -59,10 +60,11 @@ final class TLSTransport: Transport, TransportLayer {
   var failure: SocketError?
   private(set) var securityFailure: SecurityFailure?
 
-  /// The bytes of the application that were written, and those known to be acknowledged.
+  /// The number of the application's bytes that were written, and of those known to be
+  /// acknowledged.
   var written = 0
   var acknowledged = 0
-  /// The instant at which a closed transport gives up.
+  /// The timer after which a closed transport gives up.
   var timer = LoopTimer.none
   var lingers = false
   /// Whether the transport was closed after a failure, and the bytes that it has read since.
@@ -112,7 +114,7 @@ final class TLSTransport: Transport, TransportLayer {
       phase: phase, hasOutput: !output.isEmpty, isBlocked: isBlocked, hasEndedBelow: hasEndedBelow)
   }
 
-  /// The transport below is ready.
+  /// Reacts to readiness of the transport below.
   func belowReady(_ readiness: Readiness) {
     switch phase {
     case .connecting:
@@ -144,7 +146,7 @@ final class TLSTransport: Transport, TransportLayer {
     }
   }
 
-  /// Tells the handler what the transport is ready for, of what it waits for.
+  /// Reports readiness to the handler, as far as it waits for it.
   func tell(_ ready: Readiness) {
     let told = readiness.told(ready, isReadable: isReadable, state)
     guard told != .none, let handler else { return }
@@ -165,14 +167,14 @@ final class TLSTransport: Transport, TransportLayer {
     !input.isEmpty && input.withWaiting(TLSEngine.hasRecord) || engine?.hasPending ?? false
   }
 
-  /// Whether the peer's end, or a failure, was found behind bytes that were read, and is told by
-  /// the next read. The transport below has nothing more to say of it.
+  /// Whether the engine found the peer's end, or a failure, after bytes that were read. The next
+  /// read reports it, without the transport below.
   var hasVerdict: Bool {
     !hasEnded && (engine?.hasEnded == true || engine?.hasFailed == true)
   }
 
-  /// Sees to it that the end of the turn writes what waits, and tells the handler of what it can
-  /// read.
+  /// Schedules work for the end of the turn if there is any: to write records that wait, or to tell
+  /// the handler that it can read.
   func scheduleTurnEnd() {
     guard !awaitsTurnEnd,
       readiness.hasWork(isReadable: isReadable, hasHandler: handler != nil, state)
@@ -190,7 +192,8 @@ final class TLSTransport: Transport, TransportLayer {
     scheduleTurnEnd()
   }
 
-  /// Sees to it that a closed transport hears of the transport below, even if nobody was attached.
+  /// Attaches to the transport below, so that a closed transport hears of it even if no handler was
+  /// attached.
   func attachBelow() {
     guard !isAttached else { return }
     isAttached = true
@@ -216,7 +219,7 @@ final class TLSTransport: Transport, TransportLayer {
     return error
   }
 
-  /// The transport below has ended without the peer's end.
+  /// Records that the transport below has ended without the peer's end.
   func noteCutOff() {
     hasEnded = true
     isCutOff = true
@@ -229,7 +232,7 @@ final class TLSTransport: Transport, TransportLayer {
     }
   }
 
-  /// What errors say of this transport.
+  /// The side and phase of this transport, for error texts.
   var place: TLSFailure.Place {
     TLSFailure.Place(
       isServer: side.isServer, name: side.name, isHandshake: phase == .handshaking)
