@@ -76,13 +76,13 @@ extension UploadError {
     public static let tooLarge = Code("too large")
     /// The server has too many uploads of this client.
     public static let tooManyUploads = Code("too many uploads")
-    /// The server has no space left. It keeps what it has.
+    /// The server has no space left. It keeps the bytes that it has.
     public static let noSpace = Code("no space is left on the server")
-    /// The upload was taken over by another client, which goes on with it.
+    /// Another client has taken the upload over, and goes on with it.
     public static let takenOver = Code("taken over by another client")
     /// The server has forgotten the upload several times.
     public static let forgotten = Code("forgotten by the server")
-    /// The server received other bytes than were sent, or answered what makes no sense.
+    /// The server received other bytes than were sent, or sent an answer that makes no sense.
     public static let damaged = Code("damaged")
     /// The server could not be reached, or stored too few new bytes, for the whole time of
     /// `UploadOptions.patience`; `link` has the last failed request, if one failed.
@@ -106,7 +106,7 @@ extension UploadError: CustomStringConvertible {
 }
 
 extension UploadError {
-  /// The error of a file that cannot be opened or read.
+  /// Makes the error for a file that cannot be opened or read.
   init(of failure: FileError, at path: String) {
     if failure.isDirectory {
       self.init(.isDirectory, path: path)
@@ -118,7 +118,7 @@ extension UploadError {
     }
   }
 
-  /// The error of a file that is not what it was; nil if it is.
+  /// Makes the error for a file that has changed; nil if it has not.
   init?(_ now: FileIdentity, insteadOf then: FileIdentity, path: String) {
     if now == then { return nil }
     if now.inode != then.inode || now.device != then.device {

@@ -4,13 +4,14 @@ internal import LongLinkDriver
 internal import LongLinkTransport
 internal import Synchronization
 
-/// The pieces of a range of a file, read off the loop, at most two ahead of the one that is taken.
+/// The pieces of a range of a file, read off the loop, at most two ahead of the next one to be
+/// taken.
 ///
-/// Each piece is read from a file that is still what it was when the upload was prepared.
+/// A read fails if the file has changed since the upload was prepared.
 final class FilePieces: Sendable {
   /// The most bytes of a piece.
   static let pieceSize = 65_536
-  /// The most pieces that are read and were not taken.
+  /// The most pieces that are read before they are taken.
   static let mostAhead = 2
 
   private typealias Piece = Result<[UInt8], UploadError>
@@ -32,16 +33,16 @@ final class FilePieces: Sendable {
   private let identity: FileIdentity
   private let start: UInt64
   private let end: UInt64
-  /// Gets the pieces, off the loop, before they are ready.
+  /// Hashes the pieces, off the loop, before they can be taken.
   private let hash: PrefixHash?
-  /// Where the range begins in the upload.
+  /// The offset of the range in the upload.
   private let base: UInt64
   private let loop: EventLoop
   private let state = Mutex(State())
-  /// The position of the reader, which it alone uses.
+  /// The reader's position; only the thread that reads uses it.
   private let position: Mutex<Position>
 
-  /// `base` is where the range begins in the upload, for the hash.
+  /// `base` is the offset of the range in the upload, which the hash needs.
   init(
     path: String, identity: FileIdentity, range: Range<UInt64>, on loop: EventLoop,
     hash: PrefixHash? = nil, at base: UInt64 = 0
@@ -79,10 +80,10 @@ final class FilePieces: Sendable {
     }
   }
 
-  /// The number of pieces that were read and not taken.
+  /// The number of pieces that were read and not yet taken.
   var ahead: Int { state.withLock(of: self) { $0.ready.count } }
 
-  /// Reads until enough is ready. Blocks.
+  /// Reads until `mostAhead` pieces are ready or the range ends. Blocks.
   private func readAhead() {
     while true {
       let piece = position.withLock(of: self) { position in
@@ -112,7 +113,7 @@ final class FilePieces: Sendable {
       try check(file.identity)
       let count = Int(min(UInt64(FilePieces.pieceSize), end - position.offset))
       guard count > 0 else {
-        // The name may be another file's by now.
+        // The path may name another file by now.
         try check(FileIdentity(at: path))
         return nil
       }

@@ -8,24 +8,23 @@ internal import LongLinkTransport
 public struct PreparedUpload: Sendable {
   struct Part: Sendable {
     let part: UploadPart
-    /// The number of its bytes, if that is known.
+    /// The number of bytes of the part; nil for a sequence without a length.
     let size: UInt64?
-    /// The file and the range of it that is sent.
+    /// The file of the part, and the range of it that is sent; nil for other content.
     let file: (path: String, identity: FileIdentity, range: Range<UInt64>)?
   }
 
   let parts: [Part]
   let loop: EventLoop
-  /// The number of bytes of all parts; nil if it is not known beforehand.
+  /// The number of bytes of all parts; nil if a sequence has no length.
   public let length: UInt64?
 
-  /// The bytes from an offset on, in pieces of at most 64 KiB. They can be read any number of
-  /// times.
+  /// The bytes from an offset on, in pieces of at most 64 KiB. Can be called any number of times.
   public func pieces(from offset: UInt64 = 0) -> UploadPieces {
     UploadPieces(body: self, offset: offset)
   }
 
-  /// Throws if a file is not what it was when the body was prepared.
+  /// Throws if a file has changed since the body was prepared.
   func verifyFiles() async throws(UploadError) {
     let parts = parts
     let outcome = await loop.offloading { () -> UploadError? in
@@ -107,7 +106,7 @@ extension PreparedUpload.Part {
 
   private static func look(at path: String) throws(UploadError) -> FileIdentity {
     do throws(FileError) {
-      // Opened, so that one without the permission to read fails now.
+      // Opens the file, so that a missing permission to read fails now.
       return try OpenFile.read(path).identity
     } catch {
       throw UploadError(of: error, at: path)

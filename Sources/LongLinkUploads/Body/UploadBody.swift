@@ -42,19 +42,20 @@ public struct UploadPart: Sendable {
     self.content = content
   }
 
-  /// Makes the value of a field.
+  /// Makes a part with the value of a field.
   public static func field(_ name: String, _ value: String) -> UploadPart {
     UploadPart(name, .bytes(value.utf8))
   }
 
-  /// Makes a file that is in memory.
+  /// Makes a part with a file that is in memory.
   public static func bytes(
     _ field: String, fileName: String, contentType: String? = nil, _ bytes: some Sequence<UInt8>
   ) -> UploadPart {
     UploadPart(field, fileName: fileName, contentType: contentType, .bytes(bytes))
   }
 
-  /// Makes a part of a file on disk. If `fileName` is nil, it has the last component of the path.
+  /// Makes a part with a file on disk, or a range of it. If `fileName` is nil, the last component
+  /// of the path is used.
   public static func file(
     _ field: String, at path: String, range: Range<UInt64>? = nil, fileName: String? = nil,
     contentType: String? = nil
@@ -65,7 +66,7 @@ public struct UploadPart: Sendable {
       .file(path, range: range))
   }
 
-  /// The type that was given, or the one that the file's name suggests; nil for a field.
+  /// The content type, or else the one that the file's name suggests; nil for a field.
   var effectiveContentType: String? {
     contentType ?? fileName.map { MediaType.suggested(byName: $0) }
   }

@@ -17,14 +17,14 @@ public struct UploadContent: Sendable {
 
   /// A regular file, or a range of its bytes.
   ///
-  /// It is read while it is sent. It must not change meanwhile: its size, its time of modification
-  /// and its inode are compared before, during and after, and a difference is an error. No byte is
-  /// made up for one that is missing.
+  /// The file is read while it is sent, and must not change meanwhile: its size, its time of
+  /// modification and its inode are compared before, during and after the reading, and a difference
+  /// is an error. Missing bytes are never replaced by others.
   public static func file(_ path: String, range: Range<UInt64>? = nil) -> UploadContent {
     UploadContent(source: .file(path: path, range: range))
   }
 
-  /// The parts of a sequence, one after the other.
+  /// The elements of a sequence, one after the other.
   ///
   /// `make` returns the bytes from an offset on. It is called with 0 first, and again whenever the
   /// bytes have to be read again: after a lost connection, for instance. The bytes must be the
@@ -43,7 +43,7 @@ public struct UploadContent: Sendable {
   }
 }
 
-/// Pieces of a sequence whose type nobody needs to know.
+/// A reader of a sequence's elements, whatever their type is.
 class PieceSource {
   func next() async throws -> [UInt8]? { nil }
 }

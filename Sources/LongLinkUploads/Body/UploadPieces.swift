@@ -8,14 +8,14 @@ public struct UploadPieces: AsyncSequence, Sendable {
   /// Begins to read.
   public func makeAsyncIterator() -> Iterator { Iterator(reader: BodyReader(body, from: offset)) }
 
-  /// The position of a reader.
+  /// A reader of the body's pieces.
   public struct Iterator: AsyncIteratorProtocol {
     let reader: BodyReader
 
     /// Returns the next piece; nil at the end.
     ///
-    /// Throws, after the bytes before it, the error of a file that has changed or cannot be
-    /// read, or of a sequence that failed or has another length than it said.
+    /// Throws, after the bytes before it, the error of a file that has changed or cannot be read,
+    /// or of a sequence that failed or does not have its `length`.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(UploadError) -> [UInt8]? {
@@ -32,22 +32,23 @@ public struct UploadPieces: AsyncSequence, Sendable {
 /// Reads the parts of a body one after the other, from an offset on.
 final class BodyReader {
   private enum Current {
-    /// The part with the next index has not begun.
+    /// The part at `index` has not begun.
     case none
     case bytes(ArraySlice<UInt8>)
     case file(FilePieces)
-    /// `left` is nil for a sequence without a known length.
+    /// A sequence; `left` is the number of bytes that it still has to return, nil if it has no
+    /// length.
     case sequence(PieceSource, left: UInt64?)
   }
 
   private let body: PreparedUpload
-  /// Gets the bytes of files as they are read.
+  /// Hashes the bytes of files as they are read.
   private let hash: PrefixHash?
   private var index = 0
-  /// How many bytes of the next part were sent before.
+  /// The number of bytes to skip at the beginning of the next part.
   private var skipped: UInt64
   private var current = Current.none
-  /// What is left of a piece that was too large.
+  /// The rest of a piece that was larger than `FilePieces.pieceSize`.
   private var rest: ArraySlice<UInt8> = []
   /// The offset of the next piece.
   private(set) var position: UInt64
@@ -58,7 +59,7 @@ final class BodyReader {
     position = offset
     skipped = offset
     while index < body.parts.count, let size = body.parts[index].size, skipped >= size,
-      // Behind the last part there may be an error to find.
+      // The last part is read even if no byte of it is wanted: it may have changed.
       index + 1 < body.parts.count || skipped > size
     {
       skipped -= size

@@ -9,7 +9,7 @@
 /// for try await piece in prepared.pieces() { … }
 /// ```
 ///
-/// It is not assembled anywhere: the contents of the parts are read when they are sent.
+/// The form is not assembled anywhere: the contents of the parts are read when they are sent.
 public struct MultipartForm: Sendable {
   /// The boundary between the parts: 128 random bits, which no content in memory contains.
   public let boundary: String
@@ -43,7 +43,7 @@ public struct MultipartForm: Sendable {
       parts.append(UploadPart("", .bytes((opening + (try part.header(index))).utf8)))
       parts.append(UploadPart("", part.content))
     }
-    // A form without parts is its last line alone.
+    // A form without parts is only its last line.
     let closing = parts.isEmpty ? "--\(boundary)--\r\n" : "\r\n--\(boundary)--\r\n"
     parts.append(UploadPart("", .bytes(closing.utf8)))
     self.body = UploadBody(parts)
@@ -60,7 +60,7 @@ public struct MultipartForm: Sendable {
 }
 
 extension UploadPart {
-  /// The lines in front of the content, with the empty one.
+  /// The lines before the content, with the empty line at their end.
   fileprivate func header(_ index: Int) throws(UploadError) -> String {
     var text = "Content-Disposition: form-data; name=\"\(UploadPart.escaped(field))\""
     if let fileName { text += "; filename=\"\(UploadPart.escaped(fileName))\"" }
@@ -74,7 +74,7 @@ extension UploadPart {
     return text + "\r\n\r\n"
   }
 
-  /// The name as browsers write it: only what would end it is encoded.
+  /// The name as browsers write it: only characters that would end it are encoded.
   private static func escaped(_ name: String) -> String {
     var result = ""
     for scalar in name.unicodeScalars {

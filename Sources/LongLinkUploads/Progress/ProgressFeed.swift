@@ -4,13 +4,13 @@ internal import LongLinkCore
 internal import LongLinkTransport
 internal import Synchronization
 
-/// Tells a callback and sequences how far an upload is, at most 10 times a second. It lives on a
-/// loop.
+/// Reports an upload's progress to a callback and to sequences, at most 10 times a second. It lives
+/// on a loop.
 final class ProgressFeed: TimerHandler {
-  /// The time between two values, in nanoseconds. With the last value, which does not wait, there
-  /// are at most 10 in any second.
+  /// The least time between two reports, in nanoseconds. The last report does not wait; with it,
+  /// there are at most 10 in any second.
   static let interval: Int64 = 112_000_000
-  /// How often it tells what it knows while nothing moves: the rate falls.
+  /// The time between reports while no byte moves, in nanoseconds: the rate falls meanwhile.
   private static let idle: Int64 = 1_000_000_000
 
   private let loop: EventLoop
@@ -26,7 +26,7 @@ final class ProgressFeed: TimerHandler {
     self.hub = hub
   }
 
-  /// Changes the numbers, and tells them when that is due.
+  /// Changes the numbers, and reports them now or when the next report is due.
   func change(_ body: (inout ProgressMeter) -> Void) {
     guard !isOver else { return }
     body(&meter)
@@ -34,7 +34,7 @@ final class ProgressFeed: TimerHandler {
     if due <= loop.now { tell() } else { setTimer(at: due) }
   }
 
-  /// Tells the last numbers, and ends.
+  /// Reports the last numbers, if they were not yet reported, and ends.
   func finish() {
     guard !isOver else { return }
     isOver = true
@@ -81,7 +81,7 @@ final class ProgressHub: Sendable {
   var latest: UploadProgress? { state.withLock(of: self) { $0.latest } }
 
   func tell(_ progress: UploadProgress) {
-    // Under the lock, so that nobody who subscribes gets an older value behind it.
+    // Under the lock, so that a new subscriber never gets an older value after a newer one.
     state.withLock(of: self) { state in
       state.latest = progress
       for receiver in state.receivers.values { receiver.yield(progress) }
@@ -102,7 +102,7 @@ final class ProgressHub: Sendable {
     state.withLock(of: self) { $0.receivers[number] = nil }
   }
 
-  /// A sequence that keeps only the latest value for a slow reader.
+  /// Returns a sequence that keeps only the latest value for a slow reader.
   func subscribe() -> AsyncStream<UploadProgress> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: UploadProgress.self, bufferingPolicy: .bufferingNewest(1))

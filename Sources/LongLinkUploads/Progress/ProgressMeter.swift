@@ -4,29 +4,29 @@ internal import LongLinkCore
 
 /// Counts the bytes of an upload, and smooths their rate. It has no clock.
 struct ProgressMeter {
-  /// The time after which an older rate counts as much as the newest one, in nanoseconds.
+  /// The age at which the former average counts as much as the newest rate, in nanoseconds.
   private static let smoothing: Int64 = 3_000_000_000
-  /// A shorter time says nothing about the rate.
+  /// The shortest time over which a rate is measured, in nanoseconds.
   private static let shortest: Int64 = 50_000_000
 
   private(set) var progress = UploadProgress()
-  /// What was sent in all, also what was sent twice: that is work, too.
+  /// The bytes that were sent, with those that were sent again: these are work, too.
   private var moved: UInt64 = 0
   private var measured: (at: LinkInstant, moved: UInt64)?
 
-  /// Records what this process and the server have at the beginning, which is not a rate.
+  /// Records the bytes that the server has at the beginning, which do not count for the rate.
   mutating func begin(at offset: UInt64, of total: UInt64?) {
     progress.total = total ?? progress.total
     raise(sent: offset, stored: offset)
   }
 
-  /// Counts bytes that have left, the last one in front of `position`.
+  /// Counts bytes that have left; `position` is the offset after them.
   mutating func sent(_ count: Int, upTo position: UInt64) {
     moved += UInt64(count)
     raise(sent: position, stored: 0)
   }
 
-  /// Records how much the server has.
+  /// Records the number of bytes that the server has.
   mutating func stored(_ offset: UInt64) { raise(sent: offset, stored: offset) }
 
   /// Records that the server has all bytes.
@@ -40,7 +40,7 @@ struct ProgressMeter {
     progress.sent = max(progress.sent, sent, progress.stored)
   }
 
-  /// Measures the rate, and returns the progress with it.
+  /// Measures the rate, and returns the progress with the new rate.
   mutating func measure(at now: LinkInstant) -> UploadProgress {
     guard let last = measured else {
       measured = (now, moved)

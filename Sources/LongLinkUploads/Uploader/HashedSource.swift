@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The bytes of an upload, hashed as they are read: each once, however often it is sent.
+/// The bytes of an upload, hashed as they are read. Each byte is hashed once, however often it is
+/// sent.
 final class HashedSource {
   private let body: PreparedUpload
   private var reader: BodyReader
   private let hash = PrefixHash()
-  /// What was read and not taken.
+  /// The bytes that were read and not yet taken.
   private var rest: ArraySlice<UInt8> = []
-  /// The offset of the next byte that is taken.
+  /// The offset of the next byte to take.
   private(set) var position: UInt64 = 0
 
   init(_ body: PreparedUpload) {
@@ -20,13 +21,13 @@ final class HashedSource {
   /// The hash of all bytes that were read.
   var sha256: [UInt8] { hash.sha256 }
 
-  /// Whether there are bytes at an offset.
+  /// Moves to an offset, and returns whether there are bytes from there on.
   func hasBytes(
     at offset: UInt64, isolation actor: isolated (any Actor)? = #isolation
   ) async throws(UploadError) -> Bool {
     if offset != position {
       rest = []
-      // What this process has not hashed has to be read, although the server has it.
+      // Bytes that this process has not hashed have to be read, even if the server has them.
       position = min(hash.count, offset)
       reader = BodyReader(body, from: position, hash: hash)
       while position < offset {
@@ -39,7 +40,7 @@ final class HashedSource {
     return try await fill(isolation: actor)
   }
 
-  /// Returns some of the next bytes, at most `limit`. They have to be there.
+  /// Returns at most `limit` of the next bytes. Call `hasBytes` before: it must have returned true.
   func take(upTo limit: Int) -> [UInt8] {
     let piece = Array(rest.prefix(limit))
     skip(limit)
@@ -52,7 +53,7 @@ final class HashedSource {
     position += UInt64(count)
   }
 
-  /// Reads a piece if there is none; returns false at the end.
+  /// Reads a piece if none is left; returns false at the end of the upload.
   private func fill(isolation actor: isolated (any Actor)?) async throws(UploadError) -> Bool {
     guard rest.isEmpty else { return true }
     guard let piece = try await reader.next(isolation: actor) else { return false }

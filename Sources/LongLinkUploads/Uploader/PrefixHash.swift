@@ -4,8 +4,8 @@ internal import LongLinkTransport
 internal import LongLinkUploadMessages
 internal import Synchronization
 
-/// The hash of the first bytes of an upload. Each byte is added once, however often it is read: off
-/// the loop what comes from files, in the same step in which it is read.
+/// The hash of the first bytes of an upload. Each byte is added once, however often it is read. The
+/// bytes of files are added off the loop, when they are read.
 final class PrefixHash: Sendable {
   private struct State: ~Copyable {
     var digest = SHA256Digest()
@@ -17,10 +17,10 @@ final class PrefixHash: Sendable {
   /// The number of bytes that were added.
   var count: UInt64 { state.withLock(of: self) { $0.count } }
 
-  /// The hash of those bytes.
+  /// The SHA-256 of the bytes that were added.
   var sha256: [UInt8] { state.withLock(of: self) { $0.digest.copy().finalize() } }
 
-  /// Adds what is new of some bytes; all bytes in front of them have been added.
+  /// Adds those of the bytes that were not added before. The first of them must not leave a gap.
   func add(_ bytes: [UInt8], at offset: UInt64) {
     state.withLock(of: self) { state in
       precondition(offset <= state.count, "there are bytes between those that are hashed")

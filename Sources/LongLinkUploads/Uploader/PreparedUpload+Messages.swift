@@ -3,7 +3,7 @@
 internal import LongLinkUploadMessages
 
 extension PreparedUpload {
-  /// The parts as the server wants to know them.
+  /// The parts as a create request describes them.
   var messageParts: [LongLinkUploadMessages.Part] {
     parts.map { part in
       LongLinkUploadMessages.Part(

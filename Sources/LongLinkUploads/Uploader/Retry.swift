@@ -4,15 +4,16 @@ internal import LongLinkCore
 internal import LongLinkDriver
 internal import LongLinkUploadMessages
 
-/// What follows from a failed request of an upload.
+/// How an upload goes on after a failed request.
 enum Retry: Error {
-  /// The upload has failed.
+  /// The upload ends with this error.
   case final(UploadError)
   /// The server does not know the upload.
   case forgotten
-  /// The offset or the generation is another one.
+  /// The server has another offset or generation for the upload.
   case conflict(AppendConflict)
-  /// The connection, or a server that has no time or does not answer: it may work later.
+  /// The request may succeed later: the connection failed, or the server is busy or does not
+  /// answer.
   case link(LongLinkError?)
 
   init(_ error: LongLinkError) {
@@ -30,7 +31,7 @@ enum Retry: Error {
   private static func rejected(_ error: LongLinkError) -> Retry {
     switch error.response {
     case .unknownUpload?:
-      // The mark says that no handler takes it: there are no uploads at all.
+      // `refused` means that no handler exists: the server has no uploads at all.
       error.delivery == .refused
         ? .final(UploadError(.rejected, detail: "the server takes no uploads", link: error))
         : .forgotten
@@ -43,7 +44,7 @@ enum Retry: Error {
     case .tooLarge?: .final(UploadError(.tooLarge, link: error))
     case .uploadMismatch?: .final(UploadError(.damaged, link: error))
     case .noSpace?: .final(UploadError(.noSpace, link: error))
-    // 499: the server has stopped its handler, as at its end.
+    // 499 (`cancelled`): the server has stopped its handler, for example because it shuts down.
     case .overloaded?, .draining?, .deadlinePassed?, .cancelled?: .link(error)
     default: .final(UploadError(.rejected, link: error))
     }
@@ -61,19 +62,19 @@ extension UploadError {
   }
 }
 
-/// How long an upload tries again. It has no clock.
+/// Decides how long an upload is retried. It has no clock.
 struct RetryBudget {
-  /// The fewest new bytes per second that are a success, in nanoseconds for each: on average since
-  /// the last success, the time aside in which there was nothing to send.
+  /// The slowest rate that is a success, in nanoseconds per new byte, on average since the last
+  /// success. The time in which there was nothing to send does not count.
   private static let longestPerByte: Int64 = 10_000_000
   private static let first: Int64 = 100_000_000
   private static let longest: Int64 = 5_000_000_000
-  /// The most conflicts without success that can be an accident.
+  /// The number of conflicts without success from which on the upload waits before it retries.
   private static let mostConflicts = 8
 
   private let patience: Int64
   private var lastSuccess = LinkInstant(nanoseconds: 0)
-  /// The new bytes since then.
+  /// The bytes that the server has stored since the last success.
   private var gained: UInt64 = 0
   private var failures = 0
   private var conflicts = 0
@@ -90,8 +91,8 @@ struct RetryBudget {
     conflicts = 0
   }
 
-  /// Records that the server has `count` bytes more than ever before, which is a success unless
-  /// they are too few for the time.
+  /// Records that the server has `count` bytes more than ever before. It is a success unless they
+  /// are too few for the time since the last one.
   mutating func advanced(by count: UInt64, at now: LinkInstant) {
     gained += count
     if UInt64(max(0, now - lastSuccess) / RetryBudget.longestPerByte) <= gained { begin(at: now) }
@@ -102,29 +103,30 @@ struct RetryBudget {
     lastSuccess = lastSuccess.advanced(by: .nanoseconds(time))
   }
 
-  /// Whether there has been no success for too long.
+  /// Whether the last success is longer ago than `patience`.
   func isExhausted(at now: LinkInstant) -> Bool { now - lastSuccess >= patience }
 
-  /// Whether another conflict may be followed without waiting.
+  /// Counts a conflict; returns whether the upload may retry without waiting.
   mutating func mayRepeat() -> Bool {
     conflicts += 1
     return conflicts < RetryBudget.mostConflicts
   }
 
-  /// The time limit of a request.
+  /// The timeout of the next request.
   func timeout(at now: LinkInstant) -> Duration {
     let left = lastSuccess + patience - now
     return .nanoseconds(min(max(left, RetryBudget.first), 15_000_000_000))
   }
 
-  /// Returns the time until the next attempt; nil if there is none.
+  /// Returns the delay before the next attempt; nil if the patience is over. `hint` is the delay
+  /// that the server asked for, `random` any number.
   mutating func delay(at now: LinkInstant, _ hint: Duration?, _ random: UInt64) -> Duration? {
     let left = lastSuccess + patience - now
     guard left > 0 else { return nil }
     let window = min(RetryBudget.first << min(failures, 10), RetryBudget.longest)
     failures += 1
     let jittered = window / 2 + Int64(random % UInt64(window / 2 + 1))
-    // A last attempt is made at the end of the time, whatever was asked for.
+    // The last attempt is made when the patience ends, whatever `hint` is.
     return .nanoseconds(min(max(jittered, hint?.clampedNanoseconds ?? 0), left))
   }
 }

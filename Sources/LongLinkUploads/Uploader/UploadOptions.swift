@@ -2,30 +2,30 @@
 
 /// The options of an upload. Each has a default.
 public struct UploadOptions: Sendable {
-  /// The most bytes per second; nil, the default, for no limit. An append then carries at most a
-  /// second's worth.
+  /// The most bytes per second; nil, the default, for no limit. With a limit, an append carries at
+  /// most the bytes of one second.
   public var bytesPerSecond: Int?
-  /// The path of a small file that lets a later process go on with the upload; nil, the default,
-  /// for none.
+  /// The path of a small file with which a later process can go on with the upload; nil, the
+  /// default, for none.
   ///
-  /// It has the upload's ID and key, and the sizes and times of its files, so keep it private. It
-  /// is written before anything is sent, and removed once the upload is finished. If it is there,
-  /// the upload goes on where the server says; if it is of other parts, that is `otherRecord`. An
-  /// upload that the server has forgotten begins anew.
+  /// The file has the upload's ID and key, and the sizes and times of its files, so keep it
+  /// private. It is written before anything is sent, and removed once the upload is finished. If it
+  /// exists at the start, the upload goes on at the server's offset; if it belongs to other parts,
+  /// the upload fails with `otherRecord`. An upload that the server has forgotten begins anew.
   public var record: String?
-  /// How long the upload tries again without success, after a lost connection or a restart of the
+  /// How long the upload is retried without success, after a lost connection or a restart of the
   /// server. Default: 60 s.
   ///
-  /// A success is that the server stores new bytes, at least 100 per second on average since the
-  /// last success. The time in which the upload has no bytes to send does not count: that of a slow
-  /// sequence, and that of `bytesPerSecond`.
+  /// It is a success if the server stores new bytes, at least 100 per second on average since the
+  /// last success. Time in which the upload has no bytes to send does not count: because a sequence
+  /// is slow, or because of `bytesPerSecond`.
   public var patience: Duration
-  /// The longest wait for the server's answer to an append, from its last byte on: the server makes
-  /// the bytes durable before. After it the upload asks the server how far it is, and goes on
-  /// there. Default: 60 s.
+  /// The longest wait for the server's answer to an append, after its last byte was sent: the
+  /// server first makes the bytes durable. Then the upload asks the server for its offset, and goes
+  /// on there. Default: 60 s.
   public var answerTimeout: Duration
-  /// Whether cancelling also removes the upload from the server. Default nil: yes, unless there is
-  /// a `record`, with which it can go on later.
+  /// Whether cancelling also removes the upload from the server. Default nil: it does unless there
+  /// is a `record`, with which the upload can go on later.
   public var abortsOnCancel: Bool?
   /// Called with the progress on the client's loop, at most 10 times a second. It must not block.
   public var onProgress: (@Sendable (UploadProgress) -> Void)?

@@ -3,7 +3,8 @@
 internal import LongLinkDriver
 internal import Synchronization
 
-/// A number of places, taken in the order of asking.
+/// Limits how many uploads run at once. Waiting uploads get a place in the order in which they
+/// asked.
 final class UploadPlaces: Sendable {
   private struct State {
     var free: Int
@@ -16,7 +17,7 @@ final class UploadPlaces: Sendable {
     weak let places: UploadPlaces?
   }
 
-  /// The places of each client that has an uploader, which keeps both alive.
+  /// The places of each client that has an uploader, which keeps the client and its places alive.
   private static let all = Mutex<[ObjectIdentifier: Weak]>([:])
 
   /// The places that all uploaders of a client share.
@@ -35,7 +36,7 @@ final class UploadPlaces: Sendable {
     state = Mutex(State(free: count))
   }
 
-  /// Waits for a place; returns false, without one, if the task is cancelled.
+  /// Waits for a place; returns false if the task is cancelled before it has one.
   func take() async -> Bool {
     let gate = Gate<Bool>()
     state.withLock(of: self) { state in
@@ -58,7 +59,7 @@ final class UploadPlaces: Sendable {
     }
   }
 
-  /// Gives a place to the one that has waited longest.
+  /// Returns a place, which the upload that has waited longest gets.
   func giveBack() {
     let next = state.withLock(of: self) { state -> Gate<Bool>? in
       if !state.waiting.isEmpty { return state.waiting.removeFirst() }

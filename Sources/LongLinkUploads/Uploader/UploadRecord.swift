@@ -3,9 +3,9 @@
 internal import LongLinkCore
 internal import LongLinkUploadMessages
 
-/// What a later process needs to go on with an upload, as lines of text.
+/// The record of an upload, with which a later process can go on with it, as lines of text.
 struct UploadRecord: Hashable, Sendable {
-  /// The most bytes that are read of a record.
+  /// The largest record that is read, in bytes.
   static let limit = 4_194_304
   private static let title = "longlink upload record 1"
 
@@ -13,7 +13,7 @@ struct UploadRecord: Hashable, Sendable {
   /// The upload's ID; nil until the server has answered.
   var id: String?
   var generation: UInt64
-  /// A line for each part, which differs if its bytes may.
+  /// A line for each part. The line of a file differs if the file has changed.
   let parts: [String]
 
   /// The record as the content of a file.
@@ -53,7 +53,7 @@ struct UploadRecord: Hashable, Sendable {
 }
 
 extension PreparedUpload {
-  /// The lines of a record for the parts.
+  /// The lines that describe the parts in a record.
   var recordParts: [String] {
     parts.map { part in
       let names = [part.part.field, part.part.fileName ?? "", part.part.effectiveContentType ?? ""]
@@ -64,7 +64,7 @@ extension PreparedUpload {
 }
 
 extension UploadRecord {
-  /// The text without the characters that have a meaning in a record.
+  /// The text with percent-encoding for the characters that would end it in a record.
   fileprivate static func escaped(_ text: String) -> String {
     var result = ""
     for byte in text.utf8 {
@@ -80,7 +80,7 @@ extension UploadRecord {
 }
 
 extension PreparedUpload.Part {
-  /// Where the bytes come from. A file has its inode in place of its name.
+  /// Describes the content in a record: a file by its inode, size and times instead of its path.
   fileprivate var source: String {
     if let file {
       let identity = file.identity

@@ -6,11 +6,11 @@ internal import LongLinkDriver
 internal import LongLinkUploadMessages
 
 extension UploadRun {
-  /// An item of the stream waits for so long, at most, until the server takes it.
+  /// How long an item of the stream may wait for credit.
   private static let itemTimeout = Duration.seconds(120)
   private static let largestItem = FilePieces.pieceSize
 
-  /// Whether the server lacks bytes.
+  /// Whether there are bytes that the server does not have.
   func hasMore() async throws(Retry) -> Bool {
     guard let source else { return false }
     let start = loop.driver.now
@@ -22,7 +22,7 @@ extension UploadRun {
     }
   }
 
-  /// Sends the bytes from the server's offset on, as many as one append may have.
+  /// Sends one append: the bytes from the server's offset on, as many as one append may carry.
   func append() async throws(Retry) {
     guard let id else { return }
     let begin = offset
@@ -57,11 +57,12 @@ extension UploadRun {
     } catch {
       throw .final(error)
     }
-    // An answer without progress is a failure like any other.
+    // An answer without new bytes is a failure like any other.
     if answer.offset == begin || retries.isExhausted(at: loop.driver.now) { throw .link(nil) }
   }
 
-  /// Waits for the answer to an append whose bytes were all sent; false if it takes too long.
+  /// Waits for the answer to an append whose bytes were all sent; false if that takes longer than
+  /// `answerTimeout`.
   private func hasEnded(_ writer: ItemWriter<[UInt8]>) async -> Bool {
     await withTaskGroup(of: Bool.self) { group in
       group.addTask {
@@ -78,9 +79,9 @@ extension UploadRun {
 
   private func write(to writer: ItemWriter<[UInt8]>, from begin: UInt64) async throws {
     guard let source else { return }
-    // A server that allows none would never get any.
+    // At least one byte, or the upload would never end with a server whose limit is 0.
     var left = max(1, min(mostAppend, throttle?.second ?? .max))
-    // Proxies bound the body of a POST, and each append is one.
+    // Proxies limit the body of a POST, and over a short link each append is a POST.
     if case .short = client.state { left = min(left, UploadRun.mostShortAppend) }
     var position = begin
     var start = loop.driver.now
@@ -101,5 +102,5 @@ extension UploadRun {
   }
 }
 
-/// All bytes of an append were sent, and the server has not answered in time.
+/// The server has not answered in time, after all bytes of an append were sent.
 private struct Unanswered: Error {}

@@ -5,7 +5,7 @@ internal import LongLinkDriver
 internal import LongLinkTransport
 
 extension UploadRun {
-  /// Goes on with what the record says, if there is one.
+  /// Takes key, ID and generation from the record, if there is one.
   func takeUpRecord(_ prepared: PreparedUpload) async throws(UploadError) {
     key = randomText()
     guard let path = options.record else { return }
@@ -32,7 +32,7 @@ extension UploadRun {
     record = found
   }
 
-  /// Writes what is known now, if a record was asked for.
+  /// Writes the record if it has changed, and if `UploadOptions.record` is set.
   func keepRecord() async throws(UploadError) {
     guard let path = options.record else { return }
     let new = UploadRecord(key: key, id: id, generation: generation, parts: recordParts)
@@ -51,10 +51,10 @@ extension UploadRun {
     record = new
   }
 
-  /// Gives the upload another key: the server has forgotten the old one.
+  /// Makes another key, because the server has forgotten the old one.
   func renewKey() { key = randomText() }
 
-  /// Removes the record: the upload has ended.
+  /// Removes the record, because the upload has ended.
   func removeRecord() async {
     guard let path = options.record else { return }
     await loop.offloading { SmallFile(path).remove() }

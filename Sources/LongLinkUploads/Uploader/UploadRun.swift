@@ -5,10 +5,10 @@ internal import LongLinkDriver
 @_spi(Loop) internal import LongLinkTransport
 internal import LongLinkUploadMessages
 
-/// One upload, from the look at its files to the server's last answer. It lives on the client's
+/// One upload, from looking at its files to the server's last answer. It lives on the client's
 /// loop.
 actor UploadRun {
-  /// How often an upload begins anew because the server has forgotten it.
+  /// How often an upload is begun, at most, because the server has forgotten it.
   private static let mostBeginnings = 4
 
   nonisolated let client: LongLinkClient
@@ -25,20 +25,20 @@ actor UploadRun {
   /// Decides when a failure is final.
   var retries: RetryBudget
 
-  /// What the server calls the upload; nil before it has answered.
+  /// The ID that the server gave the upload; nil before it has answered.
   var id: String?
   var key = ""
   var generation: UInt64 = 0
-  /// What the server has; an append begins there.
+  /// The number of bytes that the server has; the next append begins there.
   var offset: UInt64 = 0
   var mostAppend: UInt64 = 0
-  /// The most bytes of an append over a short link: with the frames around them below 1 MiB, which
-  /// is what nginx allows unless told otherwise.
+  /// The most bytes of an append over a short link. With the frames around them that is below 1
+  /// MiB, the default limit of nginx.
   static let mostShortAppend: UInt64 = 1_000_000
-  /// The most that the server has had.
+  /// The most bytes that the server has ever had.
   private var highest: UInt64 = 0
   private var beginnings = 0
-  /// What the file of the record contains, and what it says of the parts.
+  /// The record as it was last written, and its lines for the parts.
   var record: UploadRecord?
   var recordParts: [String] = []
   var source: HashedSource?
@@ -55,13 +55,13 @@ actor UploadRun {
     retries = RetryBudget(options.patience)
   }
 
-  /// Uploads, and returns how that ended.
+  /// Runs the upload, and returns its outcome.
   func run() async -> Upload.Outcome {
     let outcome: Upload.Outcome
     do throws(UploadError) {
       outcome = .success(try await upload())
     } catch {
-      // A cancelled task fails in many ways; it was cancelled all the same.
+      // After a cancellation any error can come: it is reported as `cancelled`.
       let error = Task.isCancelled ? UploadError(.cancelled) : error
       if error.code == .cancelled, options.abortsOnCancel ?? (options.record == nil) {
         await abort()
@@ -95,7 +95,8 @@ actor UploadRun {
     while try await hasMore() { try await append() }
   }
 
-  /// Waits and asks for the offset, or throws the error that is final.
+  /// Prepares another attempt: waits, or learns the server's offset. Throws the error if it is
+  /// final.
   private func recover(from retry: Retry) async throws(UploadError) {
     switch retry {
     case .final(let error): throw error
@@ -107,7 +108,7 @@ actor UploadRun {
     }
   }
 
-  /// Forgets what the server has forgotten.
+  /// Prepares to create the upload again, because the server has forgotten it.
   private func beginAnew() async throws(UploadError) {
     beginnings += 1
     guard beginnings < UploadRun.mostBeginnings else { throw UploadError(.forgotten) }
@@ -118,7 +119,7 @@ actor UploadRun {
     try await keepRecord()
   }
 
-  /// Goes to the offset that the server has said.
+  /// Resolves a conflict: goes to the server's offset, or takes the upload over.
   private func settle(_ conflict: AppendConflict) async throws(UploadError) {
     guard id != nil else {
       throw UploadError(.rejected, detail: "the key belongs to an upload of other parts")
@@ -127,13 +128,14 @@ actor UploadRun {
     if conflict.generation == generation, conflict.offset != offset, retries.mayRepeat() {
       try move(to: conflict.offset)
     } else {
-      // The last append of this client may still be running there.
+      // An earlier append of this client may still be running on the server.
       try await wait(after: nil)
       try await takeOver()
     }
   }
 
-  /// Raises the generation, so that nothing of older connections is written, and learns the offset.
+  /// Takes the upload over: raises its generation, so that the server writes nothing from older
+  /// connections, and learns the offset.
   private func takeOver() async throws(UploadError) {
     while let id {
       let status: StatusResponse
@@ -155,7 +157,7 @@ actor UploadRun {
     }
   }
 
-  /// Waits before the next attempt, unless that takes too long.
+  /// Waits before the next attempt; throws if there is none, because the patience is over.
   private func wait(after error: LongLinkError?) async throws(UploadError) {
     let random = loop.driver.nextRandom()
     guard let delay = retries.delay(at: loop.driver.now, error?.retryAfter, random) else {
@@ -212,7 +214,7 @@ extension UploadRun {
     return UploadReceipt(id: id, names: finished.names, size: size, sha256: sha256)
   }
 
-  /// Whether a text can be an ID: it goes into records, and onto terminals.
+  /// Whether a text is safe as an ID: IDs are written into records and onto terminals.
   private static func isID(_ text: String) -> Bool {
     guard let first = text.utf8.first, first != UInt8(ascii: "-") else { return false }
     return text.utf8.count <= 128
@@ -224,7 +226,7 @@ extension UploadRun {
       }
   }
 
-  /// Removes the upload from the server, in a task that was not cancelled.
+  /// Removes the upload from the server, in a task of its own, because this one is cancelled.
   private func abort() async {
     guard let id else { return }
     let client = client
@@ -237,7 +239,7 @@ extension UploadRun {
     await removeRecord()
   }
 
-  /// Takes the server's offset as the place of the next append.
+  /// Makes the server's offset the start of the next append.
   func move(to offset: UInt64) throws(UploadError) {
     if let length = source?.length, offset > length {
       throw UploadError(.damaged, detail: "the server has more bytes than there are")
@@ -251,7 +253,7 @@ extension UploadRun {
     feed.value.change { $0.begin(at: offset, of: total) }
   }
 
-  /// Sends a plain request, which can be sent twice.
+  /// Sends a request that is safe to repeat.
   private func request<Request: BodyEncodable, Reply: BodyDecodable>(
     _ method: RPCMethod<Request, Reply>, _ message: Request
   ) async throws(Retry) -> Reply {

@@ -18,7 +18,7 @@ internal import LongLinkCore
 ///
 /// At most ``mostAtOnce`` uploads of a client run at once; others wait.
 public final class Uploader: Sendable {
-  /// The most uploads that run at once.
+  /// The most uploads of a client that run at once.
   public static let mostAtOnce = 4
 
   /// The client whose connection is used.
