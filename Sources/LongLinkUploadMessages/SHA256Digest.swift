@@ -7,10 +7,10 @@ internal import COpenSSL
   /// The number of bytes of a hash.
   package static let byteCount = 32
 
-  /// Nobody else has the pointer.
+  /// Only this value has the pointer.
   private let context: OpaquePointer
 
-  /// Begins with no bytes.
+  /// Makes the digest of no bytes.
   package init() {
     guard let context = unsafe EVP_MD_CTX_new() else {
       fatalError("libcrypto has no memory for a hash")
@@ -41,7 +41,7 @@ internal import COpenSSL
     unsafe bytes.withUnsafeBytes { unsafe update($0) }
   }
 
-  /// Returns a digest that goes on from the same bytes on its own.
+  /// Returns a second digest of the same bytes, which goes on independently.
   package func copy() -> SHA256Digest {
     let other = SHA256Digest()
     let status = unsafe EVP_MD_CTX_copy_ex(other.context, context)
@@ -49,7 +49,7 @@ internal import COpenSSL
     return other
   }
 
-  /// Returns the hash of all bytes.
+  /// Returns the hash of all bytes that were added.
   package consuming func finalize() -> [UInt8] {
     unsafe [UInt8](unsafeUninitializedCapacity: Self.byteCount) { buffer, count in
       let status = unsafe EVP_DigestFinal_ex(context, buffer.baseAddress, nil)
@@ -58,7 +58,7 @@ internal import COpenSSL
     }
   }
 
-  /// Returns the hash of bytes.
+  /// Returns the SHA-256 of bytes.
   package static func hash(of bytes: [UInt8]) -> [UInt8] {
     var digest = SHA256Digest()
     digest.update(bytes)
@@ -66,5 +66,5 @@ internal import COpenSSL
   }
 }
 
-// Its context belongs to one value alone, and no function changes it without exclusive access.
+// The context belongs to one value alone, and no function changes it without exclusive access.
 extension SHA256Digest: @unchecked Sendable {}

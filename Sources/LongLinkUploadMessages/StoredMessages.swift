@@ -22,7 +22,7 @@ package struct StoredUpload: UploadMessage {
   }
 }
 
-/// What a slot of the file `.unfinished/ID/state` holds.
+/// The content of a slot of the file `.unfinished/ID/state`.
 package struct StoredState: UploadMessage {
   package var number: UInt64 = 0
   package var generation: UInt64 = 0

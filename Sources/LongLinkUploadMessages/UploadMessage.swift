@@ -4,8 +4,8 @@ package import LongLinkCore
 
 /// A message of uploads, in the Protocol Buffers encoding.
 ///
-/// One function names its fields, for reading and for writing, so that programs with uploads need
-/// no library for it.
+/// One function, `code`, names the fields for reading and for writing. So programs with uploads
+/// need no library for Protocol Buffers.
 package protocol UploadMessage: BodyEncodable, BodyDecodable, Hashable, Sendable {
   /// Makes a message whose fields have their default values.
   init()
@@ -13,11 +13,11 @@ package protocol UploadMessage: BodyEncodable, BodyDecodable, Hashable, Sendable
   mutating func code(_ coder: inout some FieldCoder & ~Copyable) throws(BodyError)
 }
 
-/// What reads or writes the fields of a message.
+/// A reader or writer of a message's fields.
 package protocol FieldCoder: ~Copyable {
   mutating func field(_ number: UInt8, _ value: inout Bool) throws(BodyError)
   mutating func field(_ number: UInt8, _ value: inout UInt64) throws(BodyError)
-  /// A number that is written even if it is 0.
+  /// Reads or writes a number; unless it is nil, it is written even if it is 0.
   mutating func field(_ number: UInt8, _ value: inout UInt64?) throws(BodyError)
   mutating func field(_ number: UInt8, _ value: inout UploadState) throws(BodyError)
   mutating func field(_ number: UInt8, _ value: inout [UInt8]) throws(BodyError)
@@ -92,7 +92,7 @@ extension ProtobufWriter: FieldCoder {
 // MARK: - Reading
 
 extension UploadMessage {
-  /// 67,108,864 (64 MiB).
+  /// The limit of a decoded message's memory: 67,108,864 bytes (64 MiB).
   ///
   /// A limit is needed because a short body can make many values: an empty part takes two bytes of
   /// a body, and more than a hundred in memory.
@@ -105,7 +105,7 @@ extension UploadMessage {
 
   /// Takes memory as the value grows, and throws the same errors as `ProtobufCBody` does.
   package init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError) {
-    // The body and the memory outlive this call, and the reader does not.
+    // Holds because the body and the memory outlive this call, and the reader does not.
     let bytes = unsafe body.withUnsafeBytes { unsafe $0.assumingMemoryBound(to: UInt8.self) }
     self = try unsafe withUnsafeMutablePointer(to: &memory) { (memory) throws(BodyError) in
       var fields = unsafe FieldReader(ProtobufReader(bytes, charging: memory))
@@ -116,17 +116,18 @@ extension UploadMessage {
   }
 }
 
-/// A coder that offers each field of a body to all fields of its message; unknown ones are skipped.
+/// A coder that offers each field of a body to all fields of its message; unknown fields are
+/// skipped.
 private struct FieldReader: FieldCoder, ~Copyable {
   var reader: ProtobufReader
-  /// The number of the field at the reader's position; nil once it was read.
+  /// The number of the field at the reader's position; nil once the field was read.
   private var number: UInt32?
 
   init(_ reader: consuming ProtobufReader) {
     self.reader = reader
   }
 
-  /// Reads the fields up to the end of a message.
+  /// Reads a message up to its end.
   mutating func message<Message: UploadMessage>() throws(BodyError) -> Message {
     // A growing array has room for twice as many elements, and a box or array a header.
     try reader.charge(2 * MemoryLayout<Message>.stride + 24)
@@ -149,7 +150,8 @@ private struct FieldReader: FieldCoder, ~Copyable {
     return inner
   }
 
-  /// Returns whether the field at the reader's position has this number; then it is to be read.
+  /// Returns whether the field at the reader's position has this number; then the caller must read
+  /// it.
   private mutating func take(_ number: some BinaryInteger) -> Bool {
     guard let found = self.number, found == number else { return false }
     self.number = nil

@@ -234,7 +234,7 @@ package struct AbortRequest: UploadMessage {
   }
 }
 
-/// Whether an upload can be gone on with.
+/// Whether an upload is open, so that bytes can be appended, or finished.
 package enum UploadState: RawRepresentable, Hashable, Sendable {
   case open
   case finished
