@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Uploads are routes of a server.
+// The routes of uploads are set on a `LongLinkServer`.
 @_exported public import LongLinkServer

@@ -59,7 +59,8 @@ public struct UploadLimits: Sendable, Equatable {
 
   // MARK: Fixed
 
-  /// What a file takes besides its bytes: a block, and its entries in the file system.
+  /// The bytes that a file is taken to need besides its content: a block, and entries of the file
+  /// system.
   static let blockBytes: UInt64 = 4_096
   /// The most bytes of the name of a field, of a file's name, and of a media type.
   static let mostTextBytes = 1_024
@@ -81,10 +82,10 @@ public struct UploadLimits: Sendable, Equatable {
   static let mostFinished = 10_000
   /// The most requests of one client that wait for files at the same time, appends aside.
   static let mostRequestsOfClient = 32
-  /// The bytes of all appends that may wait to be written.
+  /// The most bytes of all appends that may wait to be written.
   static let mostWaitingBytes = 64 << 20
 
-  /// The field that is out of its range, and why; nil if none is.
+  /// The first field that is out of its range, and why; nil if all are in range.
   var objection: (field: String, reason: String)? {
     let counts = [
       ("maxClientUploads", maxClientUploads), ("maxUploads", maxUploads),

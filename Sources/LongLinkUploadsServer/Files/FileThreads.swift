@@ -5,11 +5,10 @@ internal import LongLinkDriver
 internal import LongLinkTransport
 internal import Synchronization
 
-/// Calls that block, made off the loops on a number of threads. In a simulation each is made at
-/// once.
+/// Runs calls that block off the loops, on a number of threads. In a simulation each runs at once.
 ///
-/// The owners of calls take turns, and each turn is one step of a job. An owner has one step that
-/// runs while others wait; when none does, it has all threads but one, which is for a newcomer.
+/// Owners take turns, and each turn is one step of a job. While other owners wait, an owner has at
+/// most one running step. Otherwise it has all threads but one, which is kept for a new owner.
 final class FileThreads: Sendable {
   /// One step of a job; returns whether the job needs another.
   typealias Step = @Sendable () -> Bool
@@ -18,22 +17,23 @@ final class FileThreads: Sendable {
   private let count: Int
   private let state = Mutex(Turns<String, Step>())
 
-  /// Makes so many calls at once, at least one.
+  /// Makes `count` threads available, at least one.
   init(_ count: Int) {
     self.count = count
   }
 
-  /// How many steps wait.
+  /// The number of steps that wait for a thread.
   var waiting: Int { state.withLock(of: self) { $0.count } }
 
-  /// Whether a step of an owner runs.
+  /// Whether a step of this owner runs now.
   func isRunning(_ owner: String) -> Bool {
     state.withLock(of: self) { $0.running(of: owner) > 0 }
   }
 
   private var mostOfOwner: Int { max(1, count - 1) }
 
-  /// Makes the steps of a job, as `loop` does calls that block. Any thread may ask for it.
+  /// Starts a job, whose steps run one after the other on the threads; `loop` provides them.
+  /// Callable from any thread.
   func start(of owner: String, on loop: EventLoop, _ step: @escaping Step) {
     let first = state.withLock(of: self) { state -> Turn? in
       state.append(step, of: owner)
@@ -59,8 +59,8 @@ final class FileThreads: Sendable {
     }
   }
 
-  /// Calls a function once for each turn of `owner` until it returns something, and returns that.
-  /// It goes on even if the task was cancelled.
+  /// Runs a function in each turn of `owner` until it returns a value, and returns that value. It
+  /// goes on even if the task is cancelled.
   func run<Success: Sendable, Failure: Error>(
     of owner: String, on loop: EventLoop,
     _ step: @escaping @Sendable () throws(Failure) -> Success?

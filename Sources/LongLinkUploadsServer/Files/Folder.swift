@@ -5,8 +5,8 @@ internal import LongLinkTransport
 
 /// An open folder, which closes itself. All calls block.
 ///
-/// Names are of entries of this folder, and are looked up in it: a path that somebody changes above
-/// it has no effect. No link is followed, and no file that exists is taken for a new one.
+/// A name is that of an entry of this folder, and is looked up in the open folder: a change of the
+/// path above it has no effect. No link is followed, and no existing file is taken for a new one.
 final class Folder: Sendable {
   /// The permissions of new files: for their owner alone.
   private static let fileMode: mode_t = 0o600
@@ -14,7 +14,7 @@ final class Folder: Sendable {
   private static let folderMode: mode_t = 0o700
 
   private let descriptor: CInt
-  /// The path below the directory of uploads; empty for that one.
+  /// The path below the directory of uploads; empty for the directory itself.
   private let path: String
   private let probe: FileProbe?
 
@@ -28,8 +28,7 @@ final class Folder: Sendable {
     FileCall.close(descriptor)
   }
 
-  /// Opens the directory of uploads, which is made if there is none. Its own path may contain
-  /// links.
+  /// Opens the directory of uploads, and creates it if it is missing. Its path may contain links.
   static func open(_ path: String, probe: FileProbe? = nil) throws(FileError) -> Folder {
     do throws(FileError) {
       try FileCall.retrying("make the directory", path) { unsafe mkdir(path, folderMode) }
@@ -50,7 +49,7 @@ final class Folder: Sendable {
 
   // MARK: Entries
 
-  /// Opens a folder in this one.
+  /// Opens a folder in this folder.
   func folder(_ name: String) throws(FileError) -> Folder {
     let path = path(of: name)
     let descriptor = try FileCall.retrying("open the folder", path) {
@@ -59,7 +58,7 @@ final class Folder: Sendable {
     return Folder(descriptor, at: path, probe)
   }
 
-  /// Makes a folder, which must not exist, and opens it.
+  /// Creates a folder, which must not exist, and opens it.
   func makeFolder(_ name: String) throws(FileError) -> Folder {
     try change(.makeFolder, name)
     try FileCall.retrying("make the folder", path(of: name)) {
@@ -68,7 +67,7 @@ final class Folder: Sendable {
     return try folder(name)
   }
 
-  /// Opens a folder, which is made if there is none.
+  /// Opens a folder, and creates it if it is missing.
   func folderOrNew(_ name: String) throws(FileError) -> Folder {
     do throws(FileError) {
       return try makeFolder(name)
@@ -78,7 +77,7 @@ final class Folder: Sendable {
     }
   }
 
-  /// Makes a file, which must not exist.
+  /// Creates a file, which must not exist.
   func makeFile(_ name: String) throws(FileError) -> OpenFile {
     try change(.createFile, name)
     let path = path(of: name)
@@ -92,17 +91,17 @@ final class Folder: Sendable {
   /// Opens a regular file to read and write.
   func file(_ name: String) throws(FileError) -> OpenFile {
     let path = path(of: name)
-    // Without waiting: somebody may have put a pipe there.
+    // Does not wait, in case somebody has put a pipe there.
     let descriptor = try FileCall.retrying("open the file", path) {
       unsafe openat(self.descriptor, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     }
     let file = OpenFile(descriptor, at: path, probe)
-    // Throws for what is no regular file.
+    // Throws unless it is a regular file.
     _ = try file.identity
     return file
   }
 
-  /// The bytes of a regular file, if it has no more than `limit`.
+  /// Returns the bytes of a regular file; throws if it has more than `limit`.
   func contents(of name: String, limit: Int) throws(FileError) -> [UInt8] {
     let file = try file(name)
     let size = try file.identity.size
@@ -112,22 +111,23 @@ final class Folder: Sendable {
     return count == bytes.count ? bytes : Array(bytes.prefix(count))
   }
 
-  /// Makes a file with these bytes, which are durable when this returns; its name is not yet.
+  /// Creates a file with these bytes. When this returns, the bytes are durable, but the name may
+  /// not be.
   func write(_ bytes: [UInt8], to name: String) throws(FileError) {
     let file = try makeFile(name)
     if let error = file.write(bytes[...], at: 0).error { throw error }
     try file.sync()
   }
 
-  /// What an entry is.
+  /// The kind of an entry.
   enum Kind: Equatable {
     case file(size: UInt64)
     case folder
-    /// A link, a pipe, a socket or a device.
+    /// The entry is a link, a pipe, a socket or a device.
     case other
   }
 
-  /// What is there of this name; nil if nothing is.
+  /// The kind of the entry with this name; nil if there is no such entry.
   func kind(of name: String) throws(FileError) -> Kind? {
     var status = stat()
     do throws(FileError) {
@@ -145,9 +145,9 @@ final class Folder: Sendable {
     }
   }
 
-  /// The names of all entries, or of so many of them, sorted.
+  /// The names of at most `most` entries, sorted.
   func names(atMost most: Int = .max) throws(FileError) -> [String] {
-    // A descriptor of its own, because reading moves it.
+    // A descriptor of its own, because listing changes a descriptor's position.
     let own = try FileCall.retrying("list", path) {
       unsafe openat(self.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     }
@@ -171,7 +171,7 @@ final class Folder: Sendable {
 
   // MARK: Changes
 
-  /// Removes a file, or a link; nothing happens if there is none.
+  /// Removes a file or a link; does nothing if there is none.
   func removeFile(_ name: String) throws(FileError) {
     try remove(name, flags: 0)
   }
@@ -187,10 +187,10 @@ final class Folder: Sendable {
     }
   }
 
-  /// Removes a folder with all that is in it, down to two further levels; nothing happens if there
-  /// is none. Links are removed and not followed. The file `first` is gone for good before anything
-  /// else is removed. Returns false if more than `most` files are in it: so many are removed, and
-  /// the rest is left.
+  /// Removes a folder with its content, down to two further levels; does nothing if there is none.
+  /// Links are removed and not followed. The removal of the file `first` is durable before anything
+  /// else is removed. Returns false if the folder holds more than `most` files: then only so many
+  /// are removed.
   func removeFolder(
     _ name: String, first: String? = nil, atMost most: Int = .max
   ) throws(FileError) -> Bool {
@@ -228,8 +228,8 @@ final class Folder: Sendable {
     return true
   }
 
-  /// Moves an entry into a folder of the same file system. What has the name there must not be a
-  /// folder with entries, if the entry is a folder.
+  /// Moves an entry into a folder of the same file system, and replaces the entry with the new
+  /// name. A folder can replace only an empty folder.
   func rename(_ name: String, to other: Folder, as newName: String) throws(FileError) {
     try change(.rename(to: other.path(of: newName)), name)
     try FileCall.retrying("move", path(of: name)) {
@@ -245,19 +245,19 @@ final class Folder: Sendable {
     }
   }
 
-  /// Lets other processes use the folder.
+  /// Unlocks the folder for other processes.
   func unlock() {
     FileCall.unlock(descriptor)
   }
 
-  /// Keeps other processes from using the folder, until this object is released; false if one
-  /// does.
+  /// Locks the folder against other processes until this object is released; returns false if
+  /// another process has locked it.
   func lock() throws(FileError) -> Bool {
     try FileCall.lock(descriptor, path)
   }
 }
 
-/// `open` without a mode; the name of a member hides the function.
+/// `open` without a mode. Within `Folder`, a member's name hides the function.
 private func openFile(_ path: String, _ flags: CInt) -> CInt {
   unsafe open(path, flags)
 }

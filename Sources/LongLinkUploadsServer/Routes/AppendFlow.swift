@@ -5,22 +5,22 @@ internal import LongLinkDriver
 internal import LongLinkTransport
 internal import Synchronization
 
-/// Brings the items of a stream to an append: while some are written, the next ones arrive.
+/// Writes the items of a stream into an append: while some are written, the next ones arrive.
 ///
-/// What has arrived is written as soon as nothing else of the append is, at most `mostWaiting`
-/// bytes in a turn. While more than so many wait, no item is taken, and so the stream grants no
+/// Waiting bytes are written when no other bytes of the append are being written, at most
+/// `mostWaiting` in a turn. While more bytes wait, no item is taken, so that the stream grants no
 /// credit.
 final class AppendFlow: Sendable {
   private struct State {
-    /// What was not written yet, and the number of its bytes.
+    /// The items that wait to be written, and the number of their bytes.
     var pieces = Queue<[UInt8]>()
     var size = 0
     var isWriting = false
-    /// Why nothing is written any more.
+    /// The failure that has stopped the writing; nil while there is none.
     var failure: UploadFailure?
-    /// Opened when fewer than `mostWaiting` bytes wait, or nothing is written any more.
+    /// Opened when fewer than `mostWaiting` bytes wait, or writing has failed.
     var taken: Gate<Void>?
-    /// Opened when nothing waits.
+    /// Opened when no bytes wait.
     var idle: Gate<Void>?
   }
 
@@ -42,7 +42,8 @@ final class AppendFlow: Sendable {
   private let minRate: Int
   private let state = Mutex(State())
 
-  /// Begins an append, whose items come to `loop`, at `minRate` bytes per second or more.
+  /// Begins an append, whose items arrive on `loop`. They must arrive at `minRate` bytes per second
+  /// or more.
   init(
     _ append: Append, of owner: String, _ threads: FileThreads, on loop: EventLoop,
     _ allowance: WaitingBytes, minRate: Int
@@ -55,8 +56,8 @@ final class AppendFlow: Sendable {
     self.minRate = minRate
   }
 
-  /// Writes all items, and returns when they are written. Throws `UploadFailure`, and what reading
-  /// the items throws; what has arrived before is written then.
+  /// Writes all items, and returns when they are written. Throws `UploadFailure`, and the errors of
+  /// reading the items; items that arrived before are written then.
   func copy(_ items: Items<[UInt8]>) async throws {
     let result: Result<Void, any Error>
     do {
@@ -103,7 +104,7 @@ final class AppendFlow: Sendable {
     switch next {
     case .go: break
     case .start:
-      // Used by one turn at a time.
+      // The rest of the item that is being written. One turn at a time uses it.
       let rest = Mutex<ArraySlice<UInt8>>([])
       threads.start(of: owner, on: loop) { rest.withLock(of: self) { self.write(&$0) } }
     case .wait(let gate): await gate.value
@@ -113,8 +114,8 @@ final class AppendFlow: Sendable {
     }
   }
 
-  /// Writes some of what has arrived, on a thread for files; returns whether there is more. `rest`
-  /// is what is left of a piece.
+  /// Writes some of the waiting bytes, on a thread for files; returns whether more wait. `rest` is
+  /// the part of an item that is not written yet.
   private func write(_ rest: inout ArraySlice<UInt8>) -> Bool {
     var left = Self.mostWaiting
     while left > 0 {
@@ -128,7 +129,7 @@ final class AppendFlow: Sendable {
         rest = rest.dropFirst(written)
         left -= written
         wrote(written)
-        // Files were flushed, which is enough for a turn.
+        // `append` has flushed files or cut them, which is enough work for a turn.
         if written < piece.count { break }
       } catch {
         rest = []
@@ -170,7 +171,7 @@ final class AppendFlow: Sendable {
     opened?.open(())
   }
 
-  /// Returns when nothing is written any more, and the failure if there was one.
+  /// Waits until nothing is being written, and returns the failure if there was one.
   private func finish() async -> UploadFailure? {
     let gate = state.withLock(of: self) { state -> Gate<Void>? in
       guard state.isWriting else { return nil }
@@ -183,7 +184,7 @@ final class AppendFlow: Sendable {
   }
 }
 
-/// A bound on the bytes of all appends that wait to be written.
+/// Limits the bytes of all appends that wait to be written.
 final class WaitingBytes: Sendable {
   private let most: Int
   private let taken = Mutex(0)

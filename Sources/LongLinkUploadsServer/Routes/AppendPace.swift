@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Judges how fast the bytes of an append come, by the time that the server has waited for them. It
-/// has no clock.
+/// Decides whether the bytes of an append arrive too slowly. It has no clock.
 ///
-/// The time in which the server writes, and takes nothing, is not the client's fault.
+/// Only the time in which the server waits for bytes counts, not that in which it writes.
 struct AppendPace {
-  /// The time over which the rate is an average, in nanoseconds. The first one is not judged.
+  /// The time over which the rate is averaged, in nanoseconds of waiting. The first window is not
+  /// judged.
   static let window: Int64 = 30_000_000_000
 
   private let least: Int
@@ -13,12 +13,13 @@ struct AppendPace {
   private var bytes = 0
   private var isFirst = true
 
-  /// Begins an append of at least so many bytes per second.
+  /// Begins to judge an append, which must have at least `least` bytes per second.
   init(bytesPerSecond least: Int) {
     self.least = least
   }
 
-  /// Whether too few bytes have come, now that so many have after a wait in nanoseconds.
+  /// Counts bytes that arrived after a wait, in nanoseconds; returns whether the last window had
+  /// too few.
   mutating func isTooSlow(_ count: Int, after wait: Int64) -> Bool {
     waited += wait
     bytes += count

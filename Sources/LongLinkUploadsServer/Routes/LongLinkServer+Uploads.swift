@@ -10,15 +10,15 @@ internal import LongLinkUploadMessages
 public struct FinishedUpload: Hashable, Sendable {
   /// The upload's ID, which is also the name of its folder in the directory.
   public let id: String
-  /// The names of the upload's files in its folder, in the order of the parts; `fields.json` is
-  /// there besides.
+  /// The names of the upload's files in its folder, in the order of the parts. The folder also
+  /// contains `fields.json`.
   public let files: [String]
   /// The number of the upload's bytes, those of fields included.
   public let byteCount: UInt64
 }
 
 extension FinishedUpload {
-  /// `names` is empty for what is no file.
+  /// `names` has an empty name for each part that is not a file.
   init(id: String, names: [String], _ byteCount: UInt64) {
     self.id = id
     files = names.filter { !$0.isEmpty }
@@ -31,9 +31,9 @@ extension LongLinkServer {
   /// afterwards, and if one of its message types has a handler already.
   ///
   /// It sets the routes of the message types 12 to 16, which `Protocols/uploads.proto` describes. A
-  /// finished upload is the folder `ID` in the directory, with its files and a `fields.json`; the
-  /// directory `.unfinished` has the others, which the next start takes up again. All files are for
-  /// the owner of the process alone.
+  /// finished upload is the folder `ID` in the directory, with its files and a `fields.json`;
+  /// unfinished uploads are in the directory `.unfinished`, and continue after a restart. Only the
+  /// owner of the process can read the files.
   ///
   /// Files are read and written on `fileThreads` threads, from 1 to 64; in a simulation on the
   /// loop. Clients take turns on them.
@@ -64,7 +64,7 @@ extension LongLinkServer {
       fileID: fileID, line: line, mayFinish: mayFinish, onFinish: onFinish)
   }
 
-  /// Receives uploads as the public form does, with another bound on the bytes that wait.
+  /// Like the public function, with another limit on the bytes that wait to be written.
   func routeUploads(
     in directory: String, limits: UploadLimits, fileThreads: Int = 4,
     requires rule: AccessRule? = nil, waiting: WaitingBytes?,

@@ -4,17 +4,17 @@ internal import LongLinkCLibrary
 internal import LongLinkCore
 internal import LongLinkTransport
 
-/// The time by which uploads expire, in milliseconds since 1970.
+/// The clock by which uploads expire, in milliseconds since 1970.
 ///
-/// It is the system's at the start, and goes on with the loop's clock: uploads do not expire
-/// because the system's clock is set.
+/// It begins with the system's time and goes on with the loop's clock, so that uploads do not
+/// expire because the system's clock is set.
 struct UploadClock: Sendable {
   private let loop: EventLoop
   private let start: LinkInstant
   private let time: UInt64
 
-  /// Begins now. Any thread may make it and ask it for the time, which `EventLoop.now` does not
-  /// allow.
+  /// Begins with `time`, in milliseconds since 1970. Any thread may use the clock, unlike
+  /// `EventLoop.now`.
   init(_ loop: EventLoop, time: UInt64) {
     self.loop = loop
     start = loop.clock.now
@@ -25,7 +25,7 @@ struct UploadClock: Sendable {
     time + UInt64(max(0, (loop.clock.now - start) / 1_000_000))
   }
 
-  /// The system's time.
+  /// The system's time, in milliseconds since 1970.
   static func systemTime() -> UInt64 {
     var time = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &time)

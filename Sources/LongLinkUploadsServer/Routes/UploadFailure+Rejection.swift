@@ -5,7 +5,7 @@ internal import LongLinkDriver
 internal import LongLinkUploadMessages
 
 extension UploadFailure {
-  /// The response that tells a client.
+  /// The rejection that the client gets.
   var rejection: Rejection {
     switch self {
     case .malformed(let text): Rejection(.malformed, text)
@@ -19,7 +19,7 @@ extension UploadFailure {
     case .tooMany(let text): Rejection(.overloaded, text, retryAfter: .seconds(1))
     case .tooSlow(let text): Rejection(.deadlinePassed, text)
     case .noSpace(let text): Rejection(.noSpace, text)
-    // The reason is not the client's business; it is in the log.
+    // The client does not learn the reason; it is in the log.
     case .failed, .damaged: Rejection(.failed, "the upload could not be read or written")
     }
   }

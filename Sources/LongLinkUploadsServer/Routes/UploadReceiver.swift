@@ -40,21 +40,21 @@ public final class UploadReceiver: Sendable {
   /// A snapshot of the counters.
   public var counters: UploadCounters { store.counters }
 
-  /// The time for the store.
+  /// The time that the store gets, in milliseconds since 1970.
   var now: UInt64 { state.withLock(of: self) { $0.clock }?.now ?? UploadClock.systemTime() }
 
   // MARK: Routes
 
-  /// Sets the routes, for a line of the application.
+  /// Sets the routes. `fileID` and `line` say where the application has asked for that.
   func route(
     on server: LongLinkServer, requires rule: AccessRule?, _ fileID: StaticString, _ line: UInt
   ) {
-    // Each request counts as one of its client's.
+    // Each request counts against its client's limit.
     func route<Request: BodyDecodable, Reply: BodyEncodable & Sendable>(
       _ method: RPCMethod<Request, Reply>, upTo limit: Int = UploadLimits.mostOtherRequestBytes,
       _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
     ) {
-      // Not the typed form, because a request is decoded only if it is small enough.
+      // Not the typed form of `route`, because a request is decoded only if it is small enough.
       server.route(method.type, requires: rule, fileID: fileID, line: line) { [self] request in
         try await counted(request) {
           var lease: DecodedLease?
@@ -65,7 +65,7 @@ public final class UploadReceiver: Sendable {
       }
     }
     route(UploadMethods.create, upTo: UploadLimits.mostRequestBytes) { [self] message, request in
-      // Before it waits for files: there may be many, and each may be large.
+      // Checked before the request waits for a thread: many large requests may wait.
       do throws(UploadFailure) {
         try store.check(message)
       } catch {
@@ -105,7 +105,7 @@ public final class UploadReceiver: Sendable {
     }
   }
 
-  /// A request that is not larger than any that makes sense: decoded it would take many times as
+  /// Decodes a request, unless it is larger than `limit`: a decoded request can take many times as
   /// much memory.
   private func decoded<Request: BodyDecodable>(
     _ request: InboundRequest, upTo limit: Int = UploadLimits.mostOtherRequestBytes,
@@ -117,7 +117,8 @@ public final class UploadReceiver: Sendable {
     return try request.decoded(as: Request.self, lease: &lease)
   }
 
-  /// Counts a request as one of its client's, so that nobody keeps the threads busy alone.
+  /// Counts a request against its client's limit while `work` runs, so that no client keeps the
+  /// threads busy alone.
   private func counted<Reply: Sendable>(
     _ request: InboundRequest, _ work: () async throws -> Reply
   ) async throws -> Reply {
@@ -131,8 +132,8 @@ public final class UploadReceiver: Sendable {
     return try await work()
   }
 
-  /// Answers a request with the result of a call that may block, and is made again, each time at
-  /// the client's next turn, as long as it returns nil.
+  /// Answers a request with the result of a call that may block. While the call returns nil, it is
+  /// repeated at the client's next turn.
   private func answer<Reply: Sendable>(
     _ request: InboundRequest, _ call: @escaping @Sendable () throws(UploadFailure) -> Reply?
   ) async throws -> Reply {
@@ -144,7 +145,7 @@ public final class UploadReceiver: Sendable {
     }
   }
 
-  /// Removes what is left of the files of an upload.
+  /// Removes the remaining files of an upload.
   private func removeRest(of id: String, _ request: InboundRequest) async throws {
     try await answer(request) { [store] () throws(UploadFailure) in
       try store.removeMore(id) ? nil : ()
@@ -162,7 +163,7 @@ public final class UploadReceiver: Sendable {
     do {
       try await copy(items, to: append, of: principal, on: request.peer.loop)
     } catch {
-      // What has come is kept, if nobody has taken the upload over.
+      // The bytes that have arrived are kept, unless another client has taken the upload over.
       _ = try? await threads.run(of: principal, on: request.peer.loop) {
         [self] () throws(UploadFailure) in
         try append.end(now: now)
@@ -178,7 +179,7 @@ public final class UploadReceiver: Sendable {
     return AppendResponse(offset: offset)
   }
 
-  /// Writes items until they end, or until somebody takes the upload over or removes it.
+  /// Writes items until they end, or until the upload is taken over or removed.
   private func copy(
     _ items: Items<[UInt8]>, to append: Append, of owner: String, on loop: EventLoop
   ) async throws {
@@ -191,7 +192,7 @@ public final class UploadReceiver: Sendable {
       }
       group.addTask {
         await append.stopped.value
-        // A client that sends nothing more is told all the same.
+        // Reached even if the client sends nothing more.
         if let failure = append.fencing { throw failure }
       }
       // The first error cancels the other task.
@@ -242,7 +243,7 @@ public final class UploadReceiver: Sendable {
       }
     } catch {
       // After any other failure the files belong to a client that has taken the upload over, or to
-      // whatever has taken the directory up again.
+      // a store that has taken the directory up again.
       if case .mismatch = error { try? await removeRest(of: finishing.upload.id, request) }
       throw rejection(error, request)
     }
@@ -314,13 +315,13 @@ public final class UploadReceiver: Sendable {
 // MARK: - Expiry
 
 extension UploadReceiver: ServerService {
-  /// The owner of the server's own work; no client's name is empty.
+  /// The owner of the server's own file work; no client has an empty name.
   private static let own = ""
 
   package func serverStarted(on loop: EventLoop) {
     let clock = UploadClock(loop, time: UploadClock.systemTime())
     do throws(FileError) {
-      // After a start that has failed.
+      // Needed only if an earlier start has failed.
       try store.resume(now: clock.now)
     } catch {
       log.logger.error(
@@ -339,7 +340,7 @@ extension UploadReceiver: ServerService {
   }
 
   package func serverStopped(on loop: EventLoop) async {
-    // On the loop, where that removes the timer at once.
+    // On the loop, because cancelling then removes the timer at once.
     await loop.run { [self] in
       state.withLock(of: self) { state in
         state.sweeping?.cancel()
@@ -350,7 +351,7 @@ extension UploadReceiver: ServerService {
     await threads.run(of: Self.own, on: loop) { [store] in store.suspend(now: now) }
   }
 
-  /// Removes what has expired, and returns how long nothing else does.
+  /// Removes what has expired, and returns the time until something else can expire.
   private func sweep(_ clock: UploadClock, on loop: EventLoop) async -> Duration {
     let next = await threads.run(of: Self.own, on: loop) { [store] () -> UInt64?? in
       let now = clock.now

@@ -5,14 +5,13 @@ internal import LongLinkTransport
 internal import LongLinkUploadMessages
 internal import Synchronization
 
-/// Bytes that are being appended to an upload. Its functions block, and one thread at a time may
-/// call them.
+/// A running append to an upload. Its functions block; only one thread at a time may call them.
 final class Append: Sendable {
   let upload: Upload
   private let store: UploadStore
-  /// Opened when nothing more may be written.
+  /// Opened when the append may write no more bytes.
   let stopped = Gate<Void>()
-  /// How many bytes were written.
+  /// The number of bytes that this append has written.
   private let count = Mutex(0)
 
   init(_ upload: Upload, _ store: UploadStore) {
@@ -20,17 +19,18 @@ final class Append: Sendable {
     self.store = store
   }
 
-  /// Why nothing more may be written, if it is another client's doing.
+  /// The conflict, if another request has ended this append: a takeover or a removal; nil if none
+  /// has.
   var fencing: UploadFailure? {
     let facts = upload.factsNow
     return facts.append === self ? nil : Upload.conflict(facts)
   }
 
-  /// Writes bytes after those that were written before; returns how many. If it wrote fewer, the
-  /// rest is for another turn.
+  /// Writes bytes after those that were written before, and returns their number. If that is less
+  /// than the piece has, the caller writes the rest in another turn.
   ///
-  /// Once it has failed, nothing more may be written. What was written before stays, unless another
-  /// client has taken the upload over.
+  /// After it has thrown, nothing more may be written. Bytes that were written before stay, unless
+  /// another client has taken the upload over.
   func write(_ piece: ArraySlice<UInt8>) throws(UploadFailure) -> Int {
     guard !piece.isEmpty else { return 0 }
     return try upload.work.withLock(of: upload) { work throws(UploadFailure) in
@@ -54,7 +54,7 @@ final class Append: Sendable {
     }
   }
 
-  /// Returns how many bytes of a piece may be written, and what the next one fails with.
+  /// Returns how many bytes of a piece may be written, and the failure for the byte after them.
   private func admit(
     _ piece: ArraySlice<UInt8>, at offset: UInt64
   ) -> (count: Int, failure: UploadFailure?) {
@@ -105,7 +105,7 @@ final class Append: Sendable {
     return written
   }
 
-  /// Makes durable what was written, and returns the offset after it.
+  /// Makes the written bytes durable, and returns the offset after them.
   func end(now: UInt64) throws(UploadFailure) -> UInt64 {
     try upload.work.withLock(of: upload) { work throws(UploadFailure) in
       let facts = upload.factsNow
@@ -119,11 +119,11 @@ final class Append: Sendable {
 }
 
 extension Upload {
-  /// The most bytes that it may have.
+  /// The most bytes that the upload may have.
   func mostBytes(_ limits: UploadLimits) -> UInt64 {
     if let size = layout.size { return size }
     guard let last = layout.entries.last else { return 0 }
-    // The value of a field is read into memory in the end.
+    // A field's value is read into memory at the finish, so its limit is lower.
     guard !last.isFile else { return limits.maxUploadBytes }
     let others = layout.entries.dropLast().reduce(UInt64(0)) {
       $0 + ($1.isFile ? 0 : $1.size ?? 0)

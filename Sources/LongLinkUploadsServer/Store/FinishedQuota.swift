@@ -3,14 +3,15 @@
 internal import LongLinkTransport
 internal import Synchronization
 
-/// What clients have finished lately, of each and of all together. It drains evenly, a whole limit
-/// in a lifetime. It may be used from any thread, and begins empty at each start.
+/// Limits the files and bytes that clients finish, for each client and for all together. What was
+/// used becomes free again evenly, a whole limit in a lifetime. It may be used from any thread, and
+/// is empty at each start.
 final class FinishedQuota: Sendable {
-  /// The most clients that are kept apart. The one that has used least is forgotten for another;
-  /// the limit of all clients holds all the same.
+  /// The most clients that are counted separately. Beyond it, the client that has used least is
+  /// forgotten; the limit of all clients still holds.
   static let mostClients = 10_000
 
-  /// What was used of a limit at an instant, from 0 to 1.
+  /// The used shares of the limits on files and on bytes at an instant, from 0 to 1.
   private struct Level {
     var files = 0.0
     var bytes = 0.0
@@ -23,7 +24,7 @@ final class FinishedQuota: Sendable {
       return Level(files: max(0, files - share), bytes: max(0, bytes - share), at: max(at, now))
     }
 
-    /// Returns the level with what an upload uses, or without it if `sign` is -1.
+    /// Returns the level with the cost of an upload added, or subtracted if `sign` is -1.
     func adding(_ cost: (files: Double, bytes: Double), _ sign: Double = 1) -> Level {
       Level(
         files: max(0, files + sign * cost.files), bytes: max(0, bytes + sign * cost.bytes), at: at)
@@ -44,7 +45,7 @@ final class FinishedQuota: Sendable {
     lifetime = UInt64(limits.lifetime / .milliseconds(1))
   }
 
-  /// Throws if there is no room for an upload; `counts` says whether it is counted otherwise.
+  /// Throws if an upload would exceed a limit. Otherwise counts it, unless `counts` is false.
   func take(
     files: Int, bytes: UInt64, of client: String, now: UInt64, counts: Bool = true
   ) throws(UploadFailure) {
@@ -66,7 +67,7 @@ final class FinishedQuota: Sendable {
     if let objection { throw .noSpace(objection) }
   }
 
-  /// Gives back what was taken for an upload that is not finished after all.
+  /// Takes an upload out of the count, because it was not finished after all.
   func giveBack(files: Int, bytes: UInt64, of client: String) {
     let (ownCost, totalCost) = costs(files: files, bytes: bytes)
     state.withLock(of: self) { state in
@@ -75,7 +76,7 @@ final class FinishedQuota: Sendable {
     }
   }
 
-  /// What an upload uses of the limits of a client, and of all, from 0 to 1.
+  /// The shares of a client's limits, and of the limits for all, that an upload uses, from 0 to 1.
   private func costs(
     files: Int, bytes: UInt64
   ) -> (own: (files: Double, bytes: Double), total: (files: Double, bytes: Double)) {
@@ -98,6 +99,6 @@ final class FinishedQuota: Sendable {
     if let least { state.clients[least.key] = nil }
   }
 
-  /// How many clients are kept apart.
+  /// The number of clients that are counted separately.
   var clientCount: Int { state.withLock(of: self) { $0.clients.count } }
 }

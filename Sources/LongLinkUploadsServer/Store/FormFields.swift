@@ -6,10 +6,10 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The fields of a form that was uploaded, as an object of JSON: a string for a field, and an array
-/// of strings for one that was repeated. Bytes that are not UTF-8 become U+FFFD.
+/// The fields of an uploaded form, as a JSON object: a field is a string, and a repeated field an
+/// array of strings. Bytes that are not UTF-8 become U+FFFD.
 struct FormFields {
-  /// The values by the bytes of the name: names that Swift takes for equal are two fields.
+  /// The values by the name's bytes: names that Swift compares as equal can be different fields.
   private var values: [[UInt8]: [String]] = [:]
 
   /// Adds a field with its value.
@@ -17,7 +17,7 @@ struct FormFields {
     values[Array(name.utf8), default: []].append(String(decoding: value, as: UTF8.self))
   }
 
-  /// The document, with the fields sorted by name.
+  /// The JSON document, with the fields sorted by name.
   func encoded() -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .withoutEscapingSlashes

@@ -2,11 +2,11 @@
 
 internal import LongLinkTransport
 
-/// The files of an upload's parts, while it is written and read. One thread at a time uses it.
+/// The files of an upload's parts while it is unfinished. Only one thread at a time may use them.
 struct PartFiles {
-  /// The folder with what the upload's place gets.
+  /// The name of the folder that becomes the finished upload.
   static let filesName = "files"
-  /// The folder with the values of fields, by number.
+  /// The name of the folder with the values of fields, in numbered files.
   static let fieldsName = "fields"
 
   let layout: PartLayout
@@ -16,16 +16,17 @@ struct PartFiles {
   private var open: (index: Int, file: OpenFile)?
   /// Whether `open` has bytes that may not be durable.
   private var isDirty = false
-  /// Files that were used before and have such bytes, at most `mostDirty`. Flushed one right behind
-  /// the other, they cost little more than one: a file system writes what they have in common once.
+  /// Closed files with bytes that may not be durable, at most `mostDirty`. Flushing them one after
+  /// the other costs little more than flushing one, because a file system writes what they have in
+  /// common once.
   private var dirty: [OpenFile] = []
   private static let mostDirty = 8
-  /// The most files that are looked at, made or removed at once, so that others get their turn on
-  /// the threads.
+  /// The most files that are looked at, created or removed in one turn, so that other clients get
+  /// their turns on the threads.
   static let mostAtOnce = 32
-  /// Why bytes that were written may never be durable. A system reports that once.
+  /// The error of a flush, after which bytes may never be durable: a system reports it only once.
   private var broken: FileError?
-  /// Whether there are names that may not be durable.
+  /// Whether the folders have new names that may not be durable.
   private var hasNewFiles = false
   private var hasNewFields = false
 
@@ -42,9 +43,9 @@ struct PartFiles {
 
   // MARK: Writing
 
-  /// Writes bytes at an offset of the upload, in front of which all bytes are there. Returns how
-  /// many were written before an error, or before files were flushed so that others get their turn.
-  /// Bytes after the last part are not written.
+  /// Writes bytes at an offset of the upload; all bytes before it must be there. Returns how many
+  /// were written before an error, or before files were flushed, which ends the turn. Bytes after
+  /// the last part are not written.
   mutating func write(
     _ bytes: ArraySlice<UInt8>, at offset: UInt64
   ) -> (written: Int, error: FileError?) {
@@ -68,7 +69,8 @@ struct PartFiles {
     return (bytes.count - rest.count, nil)
   }
 
-  /// The file of a part; nil if files were flushed, and it is to be asked for again.
+  /// Returns the file of a part; nil if files were flushed instead: then ask again in the next
+  /// turn.
   private mutating func fileToWrite(_ index: Int, isNew: Bool) throws(FileError) -> OpenFile? {
     if let open, open.index == index { return open.file }
     if try closeLast() { return nil }
@@ -84,7 +86,7 @@ struct PartFiles {
     return file
   }
 
-  /// Lets go of the file that was used last; returns whether files were flushed.
+  /// Closes the file that was used last; returns whether files were flushed.
   private mutating func closeLast() throws(FileError) -> Bool {
     if isDirty, let open { dirty.append(open.file) }
     isDirty = false
@@ -105,7 +107,7 @@ struct PartFiles {
     }
   }
 
-  /// Returns when all bytes that were written are durable.
+  /// Returns when all written bytes are durable.
   mutating func sync() throws(FileError) {
     if isDirty, let open { dirty.append(open.file) }
     isDirty = false
@@ -116,8 +118,8 @@ struct PartFiles {
     hasNewFields = false
   }
 
-  /// Removes what was written after an offset from some of the files, from that of part `next` on.
-  /// Returns the part to go on from; nil if there is none.
+  /// Removes the bytes after an offset from at most `mostAtOnce` files, beginning with part `next`.
+  /// Returns the part to continue with; nil if all files are done.
   mutating func cut(to offset: UInt64, from next: Int) throws(FileError) -> Int? {
     open = nil
     isDirty = false
@@ -140,7 +142,7 @@ struct PartFiles {
 
   // MARK: Reading
 
-  /// How many bytes are there, from the beginning and without a gap.
+  /// The number of bytes that are there, from the beginning up to the first gap.
   func available() throws(FileError) -> UInt64 {
     for (index, entry) in layout.entries.enumerated() where entry.size != 0 {
       guard case .file(let size)? = try folder(of: index).kind(of: entry.name) else {
@@ -151,8 +153,8 @@ struct PartFiles {
     return layout.size ?? 0
   }
 
-  /// Reads bytes of one part from an offset on, as many as fit, are there, and are in front of
-  /// `end`.
+  /// Reads bytes of one part from an offset on: as many as fit into the buffer, exist, and are
+  /// before `end`.
   mutating func read(
     into buffer: inout [UInt8], at offset: UInt64, end: UInt64
   ) throws(FileError) -> Int {
@@ -166,9 +168,9 @@ struct PartFiles {
     return Int(min(UInt64(count), min(end, entry.end) - offset))
   }
 
-  /// Goes on to make the files of the parts without bytes, to check that all files have their
-  /// sizes, and to read the fields. Returns false once the file with the fields is durable, and the
-  /// names of all files are.
+  /// Continues to complete the files: creates those of empty parts, checks the sizes of all, and
+  /// collects the fields. Returns false once all are complete, and the names and `fields.json` are
+  /// durable.
   func complete(_ completion: inout Completion, at end: UInt64) throws(UploadFailure) -> Bool {
     let first = completion.next
     for index in first..<min(first + Self.mostAtOnce, layout.entries.count) {
@@ -202,20 +204,20 @@ struct PartFiles {
 
   private func write(_ form: FormFields) throws(FileError) {
     let (bytes, name) = (form.encoded(), PartLayout.fieldsName)
-    // Written among the fields, where no file of the client's can have the name, and moved in one
-    // step. It replaces that of an earlier attempt, which may have had fewer bytes: the name is
-    // reserved, in any form that a file system may take for the same.
+    // Written in the folder of fields, where no file of the client's can have the name, then moved
+    // in one step. It replaces the file of an earlier attempt: the name is reserved, in any form
+    // that a file system may take for the same.
     try fields.removeFile(name)
     try fields.write(bytes, to: name)
     try fields.rename(name, to: files, as: name)
     try files.sync()
   }
 
-  /// How far the files are that a finished upload has.
+  /// The progress of `complete`.
   struct Completion {
-    /// The index of the next part.
+    /// The index of the next part to complete.
     fileprivate var next = 0
-    /// The fields of the parts in front of it.
+    /// The fields of the parts before `next`.
     fileprivate var form = FormFields()
 
     var hasBegun: Bool { next > 0 }

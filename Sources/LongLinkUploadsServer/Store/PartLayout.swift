@@ -2,30 +2,30 @@
 
 internal import LongLinkUploadMessages
 
-/// Where the bytes of an upload go: its parts, one after the other.
+/// Maps the bytes of an upload to its parts, which follow one another.
 struct PartLayout: Sendable {
   struct Entry: Sendable {
     /// The offset of the part's first byte in the upload.
     let start: UInt64
-    /// How many bytes the part has; nil if it ends with the upload.
+    /// The number of the part's bytes; nil if the part ends with the upload.
     let size: UInt64?
     /// Whether the part is a file, and not the value of a field.
     let isFile: Bool
-    /// The field of the form.
+    /// The name of the form's field.
     let field: String
-    /// The name of the file that has the part's bytes; a number for a field.
+    /// The name of the part's file; a number for a field's value.
     let name: String
 
-    /// The offset after the part's last byte.
+    /// The offset after the part's last byte; the largest number if the size is not known.
     var end: UInt64 { size.map { start + $0 } ?? .max }
   }
 
-  /// The file with the fields of a finished upload.
+  /// The name of the file with the fields of a finished upload.
   static let fieldsName = "fields.json"
 
   let entries: [Entry]
 
-  /// The parts as a request names them; their sizes were checked.
+  /// Lays out the parts of a create request, whose sizes were checked.
   init(_ parts: [Part]) {
     var names = SafeNames(reserved: [Self.fieldsName])
     var start: UInt64 = 0
@@ -42,24 +42,25 @@ struct PartLayout: Sendable {
     self.entries = entries
   }
 
-  /// The number of bytes of all parts; nil if the last one's is not known.
+  /// The number of bytes of all parts; nil if the last part's size is not known.
   var size: UInt64? { entries.last?.size == nil ? nil : entries.last?.end }
 
-  /// How many entries of the file system it takes: the parts, the folder, and the fields.
+  /// The number of entries in the file system: one for each part, the folder, and `fields.json`.
   var fileCount: Int { Self.fileCount(parts: entries.count) }
 
   static func fileCount(parts: Int) -> Int { parts + 2 }
 
-  /// The names of the files, as a finish is answered; empty for fields.
+  /// The names of the files as the response to a finish has them; empty for fields.
   var names: [String] { entries.map { $0.isFile ? $0.name : "" } }
 
-  /// Whether so many bytes are all.
+  /// Whether an upload with this number of bytes is complete.
   func isComplete(_ offset: UInt64) -> Bool {
     guard let last = entries.last else { return offset == 0 }
     return last.size == nil ? offset >= last.start : offset == last.end
   }
 
-  /// The part that has the byte at an offset; nil after the last one. Empty parts have none.
+  /// The index of the part with the byte at an offset; nil after the last part. Empty parts have no
+  /// byte.
   func index(at offset: UInt64) -> Int? {
     var low = 0
     var high = entries.count

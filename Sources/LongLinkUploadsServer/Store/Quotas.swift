@@ -3,8 +3,8 @@
 internal import LongLinkTransport
 internal import Synchronization
 
-/// What unfinished uploads take, of each client and of all together. It may be used from any
-/// thread.
+/// Limits what unfinished uploads take, for each client and for all together. It may be used from
+/// any thread.
 final class Quotas: Sendable {
   private struct Usage: Equatable {
     var uploads = 0
@@ -13,15 +13,15 @@ final class Quotas: Sendable {
     var bytes: UInt64 = 0
     var files = 0
 
-    /// What the bytes become on the disk.
+    /// The bytes with the room that the files take besides on the disk.
     var cost: UInt64 { bytes + UInt64(files) * UploadLimits.blockBytes }
   }
 
   private struct State {
     var total = Usage()
-    /// The bytes of all create requests.
+    /// The bytes of the create requests of all unfinished uploads.
     var requestBytes = 0
-    /// What each client uses; only clients that use something are here.
+    /// The usage of each client that uses anything.
     var clients: [String: Usage] = [:]
 
     mutating func change(_ client: String, _ change: (inout Usage) -> Void) {
@@ -38,7 +38,7 @@ final class Quotas: Sendable {
     self.limits = limits
   }
 
-  /// Counts an upload of a client, with its files.
+  /// Counts an upload of a client, with its files; throws if that exceeds a limit.
   func addUpload(of client: String, requestSize: Int, files: Int) throws(UploadFailure) {
     let failure: UploadFailure? = state.withLock(of: self) { state in
       let own = state.clients[client, default: Usage()]
@@ -61,7 +61,7 @@ final class Quotas: Sendable {
     if let failure { throw failure }
   }
 
-  /// Counts an upload that was found at the start, above all limits if need be.
+  /// Counts an upload that was found at the start, even beyond the limits.
   func restoreUpload(of client: String, requestSize: Int, files: Int, bytes: UInt64) {
     state.withLock(of: self) { state in
       state.requestBytes += requestSize
@@ -73,7 +73,7 @@ final class Quotas: Sendable {
     }
   }
 
-  /// Counts an upload no more, nor its bytes.
+  /// Takes an upload and its bytes out of the count.
   func removeUpload(of client: String, requestSize: Int, files: Int, bytes: UInt64) {
     state.withLock(of: self) { state in
       state.requestBytes -= requestSize
@@ -85,7 +85,7 @@ final class Quotas: Sendable {
     }
   }
 
-  /// Counts an append of a client.
+  /// Counts an append of a client; throws if that exceeds a limit.
   func addAppend(of client: String) throws(UploadFailure) {
     let objection: String? = state.withLock(of: self) { state in
       let own = state.clients[client, default: Usage()]
@@ -97,12 +97,12 @@ final class Quotas: Sendable {
     if let objection { throw .tooMany(objection) }
   }
 
-  /// Counts an append no more.
+  /// Takes an append out of the count.
   func removeAppend(of client: String) {
     state.withLock(of: self) { state in state.change(client) { $0.appends -= 1 } }
   }
 
-  /// Counts a request of a client that waits for files.
+  /// Counts a request of a client that waits for files; throws if that exceeds a limit.
   func addRequest(of client: String) throws(UploadFailure) {
     let isAdmitted = state.withLock(of: self) { state in
       guard state.clients[client, default: Usage()].requests < UploadLimits.mostRequestsOfClient
@@ -113,12 +113,12 @@ final class Quotas: Sendable {
     if !isAdmitted { throw .tooMany("the client has too many requests for uploads") }
   }
 
-  /// Counts a request no more.
+  /// Takes a request out of the count.
   func removeRequest(of client: String) {
     state.withLock(of: self) { state in state.change(client) { $0.requests -= 1 } }
   }
 
-  /// How many bytes a client may write.
+  /// The number of bytes that a client may still write.
   func room(of client: String) -> UInt64 {
     state.withLock(of: self) { room(of: $0.clients[client, default: Usage()], $0) }
   }
@@ -138,7 +138,7 @@ final class Quotas: Sendable {
     }
   }
 
-  /// Counts bytes no more.
+  /// Takes bytes out of the count.
   func giveBack(_ count: UInt64, of client: String) {
     guard count > 0 else { return }
     state.withLock(of: self) { state in state.change(client) { $0.bytes -= count } }

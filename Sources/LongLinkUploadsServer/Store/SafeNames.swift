@@ -1,49 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The names under which files of an upload are kept: safe, and each used once.
+/// Chooses the names under which the files of an upload are kept: harmless, and each used once.
 ///
-/// Of a name that a client sent, the last component is taken, behind the last slash or backslash.
-/// Characters that control a terminal or the direction of text become `_`, and a name that would
-/// be empty or mean a folder becomes `file`. A name that was used before gets a number in front of
-/// its extension: `a.txt`, `a-2.txt`, `a-3.txt`. So does one that differs from it in case or normal
-/// form alone, because some file systems take both for the same. It has at most 255 bytes.
+/// Of a name that a client sent, only the last component is used, after the last slash or
+/// backslash. Characters that control a terminal or the direction of text become `_`, and a name
+/// that would be empty or mean a folder becomes `file`. A name that was used before gets a number
+/// before its extension: `a.txt`, `a-2.txt`, `a-3.txt`. So does a name that differs from a used one
+/// only in case or normal form, because some file systems take both for the same. A name has at
+/// most 255 bytes.
 package struct SafeNames {
   /// The most bytes of a name.
   package static let limit = 255
 
-  /// The names as `folded`.
+  /// The used names, in their `folded` form.
   private var used: Set<String>
-  /// The number that was given last to names whose numbered forms may be the same, so that many of
-  /// them take no long search.
+  /// The last number for each group of names whose numbered forms may be the same, so that many
+  /// such names need no long search.
   private var numbers: [String: Int] = [:]
-  /// The most bytes of a number with its hyphen; a request has fewer parts.
+  /// The most bytes of a number with its hyphen: enough for the parts of any request.
   private static let mostNumberBytes = 7
-  /// How many numbered names were tried.
+  /// The number of numbered names that were tried.
   private(set) var tried = 0
 
-  /// Begins with names that no file may have.
+  /// Begins with reserved names, which no file gets.
   package init(reserved: Set<String> = []) {
     used = Set(reserved.map(Self.folded))
   }
 
-  /// A form that is equal for names that any file system may take for the same: without case,
-  /// without characters that are not seen, and without points and blanks at the end. Swift compares
-  /// strings by their characters, so the normal form makes no difference.
+  /// Returns a form that is equal for all names that some file system may take for the same:
+  /// without case, invisible characters, and final points and blanks. Swift compares strings by
+  /// their characters, so the normal form makes no difference.
   private static func folded(_ name: String) -> String {
     let seen = name.unicodeScalars.filter { !$0.properties.isDefaultIgnorableCodePoint }
     let end = seen.lastIndex { $0 != "." && $0 != " " }
     let stem = String(
       String.UnicodeScalarView(seen[..<(end.map(seen.index(after:)) ?? seen.startIndex)]))
-    // In both directions: ß and ss, ſ and s, ς and σ differ after one of them. ẞ becomes ß first.
+    // In both directions, because ß and ss, ſ and s, ς and σ still differ after one of them. ẞ
+    // becomes ß first.
     return stem.lowercased().uppercased().lowercased()
   }
 
-  /// Returns the name to keep a file under.
+  /// Returns the name under which to keep a file that a client calls `sent`.
   package mutating func name(for sent: String) -> String {
     let name = Self.safe(sent)
     if used.insert(Self.folded(name)).inserted { return name }
     let (stem, ending) = Self.split(name)
-    // Names that differ only where they are cut have the same numbered forms.
+    // Names that differ only after the place where they are cut have the same numbered forms.
     let common = Self.cut(stem, to: Self.limit - Self.mostNumberBytes - ending.utf8.count)
     let form = Self.folded("\(common)-\(ending)")
     var number = numbers[form, default: 1]
@@ -59,9 +61,9 @@ package struct SafeNames {
     }
   }
 
-  /// A name without what could harm, of at most `limit` bytes.
+  /// Returns a name without harmful characters, of at most `limit` bytes.
   static func safe(_ sent: String) -> String {
-    // By scalar, because a slash with a combining mark is one character and still a slash.
+    // By scalar, because a slash with a combining mark is one character, but still a slash.
     let last = sent.unicodeScalars.reversed().prefix { $0 != "/" && $0 != "\\" }.reversed()
     var name = ""
     for scalar in last {
@@ -81,7 +83,7 @@ package struct SafeNames {
     }
   }
 
-  /// A name in two parts, the second of which is a short extension with its point, or empty.
+  /// Splits a name into its stem and a short extension with its point; the extension may be empty.
   private static func split(_ name: String) -> (stem: Substring, ending: Substring) {
     guard let point = name.lastIndex(of: "."), point > name.startIndex,
       name[point...].utf8.count <= 32

@@ -4,16 +4,16 @@ internal import LongLinkCore
 internal import LongLinkTransport
 internal import LongLinkUploadMessages
 
-/// The file with an upload's state, which changes in one step: a crash leaves the old state or the
-/// new one.
+/// The file with an upload's state. Each change is atomic: after a crash the file has the old state
+/// or the new one.
 ///
-/// The file has its full size from the beginning, so that a full disk does not keep a state from
-/// being written, and so that the system has only its bytes to flush.
+/// The file has its full size from the beginning, so that a full disk does not prevent a change,
+/// and a flush writes only the file's bytes.
 enum StateFile {
   static let name = "state"
   private static let slotSize = 512
 
-  /// Makes the file; its bytes are durable when this returns.
+  /// Creates the file; its bytes are durable when this returns.
   static func make(_ state: StoredState, in folder: Folder) throws(FileError) {
     var bytes = encoded(state)
     bytes += [UInt8](repeating: 0, count: slotSize)
@@ -21,7 +21,7 @@ enum StateFile {
     try folder.write(bytes, to: name)
   }
 
-  /// The valid state; nil if there is none.
+  /// Reads the newest valid state; nil if there is none.
   static func read(in folder: Folder) throws(FileError) -> StoredState? {
     let bytes = try folder.contents(of: name, limit: 2 * slotSize)
     guard bytes.count == 2 * slotSize else { return nil }
@@ -29,7 +29,7 @@ enum StateFile {
       .max { $0.number < $1.number }
   }
 
-  /// Replaces the state by one with the next number, which is durable when this returns.
+  /// Replaces the state. The new one must have the next number, and is durable when this returns.
   static func replace(with state: StoredState, in folder: Folder) throws(FileError) {
     let file = try folder.file(name)
     let offset = UInt64(state.number % 2) * UInt64(slotSize)
@@ -56,7 +56,7 @@ enum StateFile {
   }
 
   private static func checksum(of bytes: [UInt8]) -> UInt32 {
-    // The span is used within the call alone.
+    // The span is used only within the call.
     unsafe Adler32.checksum(of: bytes.span.bytes, continuing: 1)
   }
 
@@ -70,9 +70,9 @@ enum StateFile {
 }
 
 extension BodyDecodable {
-  /// Decodes a message that was kept.
+  /// Decodes a message from a file.
   init(decodingBytes bytes: [UInt8]) throws(BodyError) {
-    // The span is used within the call alone.
+    // The span is used only within the call.
     try unsafe self.init(decoding: bytes.span.bytes)
   }
 }

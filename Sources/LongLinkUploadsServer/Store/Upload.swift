@@ -5,23 +5,23 @@ internal import LongLinkTransport
 internal import LongLinkUploadMessages
 internal import Synchronization
 
-/// An upload that is not finished. It may be used from any thread; most functions block.
+/// An unfinished upload. It may be used from any thread; most functions block.
 ///
-/// `work` is held while files are written; `facts` never for long. Facts change only while `work`
-/// is held as well, so that what is read of them there stays true.
+/// `work` is locked while files are written; `facts` is never locked for long. Facts change only
+/// while `work` is locked too, so that they stay true for the thread that holds it.
 final class Upload: Sendable {
-  /// What can be done with an upload.
+  /// The phase of an upload, which decides what can be done with it.
   enum Phase: Equatable {
     case open
     /// The upload's bytes are being hashed, so that it can be finished.
     case finishing
-    /// The upload is finished, but not yet in its place.
+    /// The upload is finished, but its folder was not moved yet.
     case finished(hash: [UInt8])
-    /// The upload was removed, or is in its place.
+    /// The upload was removed, or was finished and moved.
     case gone
   }
 
-  /// What is known without looking at files.
+  /// The facts about an upload that need no look at its files.
   struct Facts {
     var phase = Phase.open
     var generation: UInt64
@@ -29,29 +29,29 @@ final class Upload: Sendable {
     var offset: UInt64
     /// When the upload expires, in milliseconds since 1970.
     var expiresAt: UInt64
-    /// The number of the state that was written last.
+    /// The number of the state that was written to the state file last.
     var number: UInt64
-    /// The append that may write.
+    /// The append that may write; nil if there is none.
     var append: Append?
-    /// The number of the finish that was begun last.
+    /// The number of finishes that were begun.
     var finish: UInt64 = 0
   }
 
-  /// What belongs to the thread that works on the files.
+  /// The state of the thread that works on the upload's files.
   struct Work: ~Copyable {
-    /// The open files of the append that runs.
+    /// The open files of the running append; nil if there are none.
     var files: PartFiles?
     /// The number of bytes that were written, durable or not.
     var written: UInt64
-    /// The first part whose file may have more; nil if the files end there.
+    /// The first part whose file may have too many bytes; nil if no file has.
     var uncut: Int?
-    /// The hash of the first bytes, up to `hashed`.
+    /// The hash of the first `hashed` bytes.
     var digest = SHA256Digest()
     var hashed: UInt64 = 0
-    /// How far the finish that was begun last is with the files.
+    /// How far the last finish has completed the files.
     var completion = PartFiles.Completion()
 
-    /// Forgets what was written after an offset, or may not have been.
+    /// Goes back to an offset after a failure: bytes after it may not have been written.
     mutating func fallBack(to offset: UInt64) {
       files = nil
       written = offset
@@ -66,9 +66,9 @@ final class Upload: Sendable {
   let id: String
   let principal: String
   let key: String
-  /// The hash of the request that created it, without its key.
+  /// The hash of the create request, without its key.
   let requestHash: [UInt8]
-  /// The bytes of that request.
+  /// The size of the create request, in bytes.
   let requestSize: Int
   let layout: PartLayout
   /// The folder `.unfinished`.
@@ -97,15 +97,15 @@ final class Upload: Sendable {
     work = Mutex(Work(written: state.offset, uncut: uncut))
   }
 
-  /// A hash of all that a request says about the parts.
+  /// Returns the hash of everything that a create request says about the parts.
   static func hash(of request: CreateRequest) -> [UInt8] {
     SHA256Digest.hash(of: (try? CreateRequest(parts: request.parts).encodedBytes()) ?? [])
   }
 
-  /// The facts of this moment.
+  /// A copy of the facts as they are now.
   var factsNow: Facts { facts.withLock(of: self) { $0 } }
 
-  /// The failure of a request at a time at which it cannot be done.
+  /// The failure of a request that does not fit the upload's facts.
   static func conflict(_ facts: Facts) -> UploadFailure {
     facts.phase == .gone
       ? .unknown : .conflict(offset: facts.offset, generation: facts.generation)
@@ -113,7 +113,7 @@ final class Upload: Sendable {
 
   // MARK: While `work` is held
 
-  /// Makes other facts durable, and then true.
+  /// Writes changed facts to the state file, and then makes them the current ones.
   func commit(_ change: (inout Facts) -> Void) throws(FileError) {
     var next = factsNow
     change(&next)
@@ -126,8 +126,8 @@ final class Upload: Sendable {
     facts.withLock(of: self) { $0 = next }
   }
 
-  /// Makes durable what was written, and lets the append write no more. What cannot be made durable
-  /// is forgotten.
+  /// Ends the running append and makes its bytes durable. If they cannot be made durable, they are
+  /// forgotten.
   func endAppend(_ work: inout Work, now: UInt64, lifetime: UInt64) throws(FileError) {
     let facts = factsNow
     let offset = facts.offset
@@ -135,7 +135,7 @@ final class Upload: Sendable {
       stopAppend()
       work.files = nil
     }
-    // The bytes of a removed upload count no more, and its state is gone.
+    // A removed upload has no state any more, and its bytes do not count.
     guard work.written > offset, facts.phase != .gone else { return }
     let written = work.written
     do throws(FileError) {
@@ -159,10 +159,10 @@ final class Upload: Sendable {
     append?.stopped.open(())
   }
 
-  /// Raises the generation, and stops the append that runs.
+  /// Raises the generation, and stops the running append.
   func takeOver(now: UInt64, lifetime: UInt64) throws(UploadFailure) {
     try work.withLock(of: self) { work throws(UploadFailure) in
-      // Bytes that cannot be made durable are sent again.
+      // The client sends bytes again that cannot be made durable.
       try? endAppend(&work, now: now, lifetime: lifetime)
       switch factsNow.phase {
       case .gone: throw .unknown
@@ -178,8 +178,8 @@ final class Upload: Sendable {
     }
   }
 
-  /// Lets nobody use the upload any more, and returns the number of bytes that it has, or nil if it
-  /// was removed already or is not in a phase in which it may be.
+  /// Makes the upload `gone`, so that nobody uses it any more, and returns the number of its bytes.
+  /// Returns nil, and does nothing, if it is gone already or `mayRetire` returns false.
   func retire(if mayRetire: (Facts) -> Bool) -> UInt64? {
     work.withLock(of: self) { work in
       let isRetired = facts.withLock(of: self) { facts in

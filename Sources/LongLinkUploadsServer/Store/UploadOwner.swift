@@ -5,21 +5,21 @@ internal import LongLinkDriver
 internal import LongLinkTransport
 internal import LongLinkUploadMessages
 
-/// Whose an upload is, and against whose limits it counts: a principal, or the address of a client
-/// that has none.
+/// The owner of an upload, against whose limits it counts: a principal, or the address of a client
+/// without a principal.
 ///
-/// It is text, because it is kept with the upload. An upload of a principal is for this principal
-/// alone, from whatever address. One of an address is for whoever knows its ID, since the same
-/// client may come back from another address. It is ASCII, so that owners are equal as text only if
-/// their bytes are.
+/// It is text, because it is stored with the upload. An upload of a principal is for this principal
+/// alone, from any address. An upload of an address is for everybody who knows its ID, since the
+/// same client may return from another address. The text is ASCII, so that owners are equal as text
+/// only if their bytes are.
 enum UploadOwner {
   private static let mark = "principal-"
   private static let hashMark = "principal:sha256-"
-  /// The most bytes of a principal's name that are kept, with three for each byte that is no ASCII;
-  /// of a longer one its hash is.
+  /// The longest kept name of a principal, in bytes, with three for each byte that is not ASCII; a
+  /// longer name is replaced by its hash.
   static let mostNameBytes = 1_024
 
-  /// The owner of what a peer creates.
+  /// The owner of the uploads that a peer creates.
   static func name(of peer: Peer) -> String {
     peer.principal.map { name(ofPrincipal: $0.name) } ?? name(of: peer.address)
   }
@@ -37,7 +37,7 @@ enum UploadOwner {
     return hashMark + SHA256Digest.hash(of: Array(name.utf8)).hexadecimal
   }
 
-  /// The owner where there is no principal.
+  /// The owner for a peer without a principal.
   static func name(of address: SocketAddress?) -> String {
     switch address?.group {
     case .ipv4(let address): "ipv4-" + hexadecimal(UInt64(address), digits: 8)
@@ -47,7 +47,7 @@ enum UploadOwner {
     }
   }
 
-  /// Whether the uploads of an owner may be used by another one, or the same.
+  /// Whether `other` may use the uploads of `owner`.
   static func mayUse(uploadsOf owner: String, _ other: String) -> Bool {
     let isPrincipal = owner.hasPrefix(mark) || owner.hasPrefix(hashMark)
     return !isPrincipal || owner == other

@@ -6,7 +6,7 @@ package import LongLinkUploadMessages
 internal import Synchronization
 
 extension UploadStore {
-  /// Answers a create; `id` is for a new upload.
+  /// Answers a create request; a new upload gets the ID `id`.
   package func create(
     _ request: CreateRequest, id: String, of principal: String, now: UInt64
   ) throws(UploadFailure) -> CreateResponse {
@@ -29,7 +29,7 @@ extension UploadStore {
 
   // MARK: Rules
 
-  /// Throws for a request that no upload can be made of. Does not block.
+  /// Throws if no upload can be created from the request. Does not block.
   func check(_ request: CreateRequest) throws(UploadFailure) {
     if request.parts.isEmpty { throw .malformed("there are no parts") }
     guard request.key.utf8.count <= UploadLimits.mostKeyBytes else {
@@ -71,7 +71,7 @@ extension UploadStore {
 
   // MARK: Answers
 
-  /// Answers a create whose key was used before.
+  /// Answers a create request whose key was used before.
   private func again(
     _ request: CreateRequest, _ id: String, now: UInt64
   ) throws(UploadFailure) -> CreateResponse {
@@ -95,7 +95,7 @@ extension UploadStore {
       mostAppend: UInt64(limits.maxAppendBytes))
   }
 
-  /// Makes an upload.
+  /// Creates an upload.
   private func make(
     _ request: CreateRequest, _ id: String, _ principal: String, now: UInt64
   ) throws(UploadFailure) -> CreateResponse {
@@ -104,7 +104,7 @@ extension UploadStore {
     let isSizeKnown = request.parts.last?.size != nil
     let size = isSizeKnown ? request.parts.reduce(0) { $0 + ($1.size ?? 0) } : 0
     let requestSize = (try? request.encodedByteCount) ?? 0
-    // Above its limits, neither names are computed nor bytes are taken that could not be finished.
+    // Beyond the client's limits nothing is created: it could not be finished.
     try finishedQuota.take(files: files, bytes: size, of: principal, now: now, counts: false)
     try quotas.addUpload(of: principal, requestSize: requestSize, files: files)
     let upload = Upload(id: id, request, of: principal, in: unfinished, quotas, state, uncut: nil)
@@ -119,7 +119,7 @@ extension UploadStore {
         try folder.sync()
         try unfinished.sync()
       } catch {
-        // A start would remove what is left.
+        // If this fails, the next start removes the rest.
         _ = try? unfinished.removeFolder(id)
         throw error
       }

@@ -4,20 +4,20 @@ internal import LongLinkTransport
 internal import LongLinkUploadMessages
 internal import Synchronization
 
-/// An upload whose bytes are compared with the hash of its client. Its functions block.
+/// A running finish, which compares an upload's bytes with the client's hash. Its functions block.
 struct Finishing: Sendable {
-  /// How many bytes one call hashes at most.
+  /// The most bytes that one call hashes.
   private static let step = 4 << 20
   private static let pieceSize = 1 << 18
 
   let upload: Upload
   let request: FinishRequest
-  /// The number of this finish among those of the upload.
+  /// Tells this finish from others of the same upload.
   let number: UInt64
 
-  /// Reads some bytes that have no hash yet; returns whether there are more.
+  /// Hashes some of the bytes that were not hashed yet; returns whether there are more.
   ///
-  /// Usually they were hashed as they came. After a restart they are read again.
+  /// Usually all were hashed as they arrived. After a restart they are read again.
   func hashMore() throws(UploadFailure) -> Bool {
     try upload.work.withLock(of: upload) { work throws(UploadFailure) in
       try check()
@@ -40,29 +40,29 @@ struct Finishing: Sendable {
     }
   }
 
-  /// Whether this finish goes on: a takeover ends it, and a further finish may have begun since
-  /// then.
+  /// Whether this finish is still running: a takeover ends it, and another finish may have begun
+  /// since.
   func isCurrent(_ facts: Upload.Facts) -> Bool {
     facts.phase == .finishing && facts.finish == number
   }
 
-  /// Throws if another client has taken the upload over meanwhile, or has removed it.
+  /// Throws if another client has taken the upload over or removed it.
   private func check() throws(UploadFailure) {
     let facts = upload.factsNow
     guard isCurrent(facts) else { throw Upload.conflict(facts) }
   }
 
-  /// Lets the upload be gone on with, whose finish the application has refused.
+  /// Reopens the upload, because the application has refused the finish.
   func refuse() {
     upload.work.withLock(of: upload) { _ in giveUp() }
   }
 
-  /// Lets the upload be gone on with, if this finish has not ended.
+  /// Reopens the upload, if this finish is still running.
   private func giveUp() {
     upload.facts.withLock(of: upload) { if isCurrent($0) { $0.phase = .open } }
   }
 
-  /// Whether the bytes, all of which were hashed, have the hash of the client.
+  /// Whether the hash of the bytes equals the client's. All bytes must be hashed.
   func isIntact() throws(UploadFailure) -> Bool {
     try step { work throws(UploadFailure) in
       guard work.hashed == work.written else { throw .damaged("the hash is not complete") }
@@ -70,8 +70,7 @@ struct Finishing: Sendable {
     }
   }
 
-  /// Makes some of the files complete; returns whether there are more. Only for bytes that are
-  /// intact.
+  /// Completes some of the files; returns whether there are more. The bytes must be intact.
   func completeMore() throws(UploadFailure) -> Bool {
     try step { work throws(UploadFailure) in
       var files = try filing { () throws(FileError) in
@@ -83,14 +82,14 @@ struct Finishing: Sendable {
         }
         return true
       }
-      // An append behind a takeover removes the empty files that are made now.
+      // These files may be empty: an append after a takeover has to remove them.
       work.uncut = 0
       return try files.complete(&work.completion, at: work.written)
     }
   }
 
-  /// Makes the state say that the upload is finished, whose files are complete, if its client may
-  /// finish so much.
+  /// Makes it durable that the upload is finished; its files must be complete. Throws if the
+  /// client's quota of finished uploads is exhausted.
   func commit(_ quota: FinishedQuota, now: UInt64) throws(UploadFailure) {
     try step { work throws(UploadFailure) in
       let (files, bytes, client) = (upload.layout.fileCount, work.written, upload.principal)
@@ -104,7 +103,7 @@ struct Finishing: Sendable {
     }
   }
 
-  /// Does a part of the work. If it fails, the upload can be gone on with.
+  /// Runs a step of the finish; reopens the upload if it fails.
   private func step<Value: Sendable>(
     _ body: (inout Upload.Work) throws(UploadFailure) -> Value
   ) throws(UploadFailure) -> Value {
@@ -121,16 +120,16 @@ struct Finishing: Sendable {
 }
 
 extension UploadStore {
-  /// Where a finish begins.
+  /// The state of an upload when a finish begins.
   enum FinishStart {
     /// The upload was finished before.
     case done(FinishResponse)
-    /// The upload is finished, but not in its place.
+    /// The upload is finished, but its folder was not moved yet.
     case committed(Upload)
     case hashing(Finishing)
   }
 
-  /// Begins to answer a finish.
+  /// Begins to answer a finish request.
   func beginFinish(
     _ request: FinishRequest, of principal: String
   ) throws(UploadFailure) -> FinishStart {
@@ -168,8 +167,8 @@ extension UploadStore {
     return try start.get()
   }
 
-  /// Answers a finish whose bytes were hashed, and whose files are complete if they are intact.
-  /// Throws `mismatch` only if it has removed the upload, the rest of which `removeMore` removes.
+  /// Ends a finish whose bytes are hashed, and whose files are complete if the hash is right.
+  /// Throws `mismatch` only if it has removed the upload; `removeMore` removes its remaining files.
   func endFinish(_ finishing: Finishing, now: UInt64) throws(UploadFailure) -> Settled {
     guard try finishing.isIntact() else {
       guard try remove(finishing.upload, if: finishing.isCurrent) else {
@@ -183,14 +182,15 @@ extension UploadStore {
     return try settle(finishing.upload, now: now)
   }
 
-  /// A finished upload in its place.
+  /// The result of moving a finished upload to its folder.
   struct Settled {
     let response: FinishResponse
-    /// Whether this call has moved the upload to its place.
+    /// Whether this call has moved the upload.
     let isFirst: Bool
   }
 
-  /// Moves a finished upload to its place, from wherever a crash or an error has left that.
+  /// Moves a finished upload to its folder, from any state in which a crash or an error has left
+  /// it.
   func settle(_ upload: Upload, now: UInt64) throws(UploadFailure) -> Settled {
     let record: StoredFinish? = try upload.work.withLock(of: upload) { _ throws(UploadFailure) in
       let facts = upload.factsNow
@@ -200,12 +200,12 @@ extension UploadStore {
         sha256: hash, expiresAtMs: now + lifetime, key: upload.key,
         partsSha256: upload.requestHash, principal: upload.principal)
       try filing { () throws(FileError) in try move(upload.id, record) }
-      // First, so that the upload is known at any time.
+      // Before the phase changes, so that the upload is known at any time.
       remember(record, upload.id)
       upload.facts.withLock(of: upload) { $0.phase = .gone }
       return record
     }
-    // Another request has done it meanwhile.
+    // Another request has moved it meanwhile.
     guard let record else {
       let names = try finish(of: upload.id).names
       return Settled(response: FinishResponse(names: names), isFirst: false)
@@ -227,13 +227,13 @@ extension UploadStore {
     try finishedFolder.write((try? record.encodedBytes()) ?? [], to: partial)
     try finishedFolder.rename(partial, to: finishedFolder, as: id)
     try finishedFolder.sync()
-    // What is left is removed by `removeMore`, or the next start.
+    // `removeMore`, or the next start, removes the rest.
     _ = try? removeSome(of: id)
   }
 
   // MARK: What was finished
 
-  /// Remembers a finished upload, and forgets the oldest if there are too many.
+  /// Records a finished upload, and forgets the oldest if there are too many.
   func remember(_ record: StoredFinish, _ id: String) {
     let entry = Finished(
       principal: record.principal, key: record.key, expiresAt: record.expiresAtMs)
@@ -257,7 +257,7 @@ extension UploadStore {
     try? finishedFolder.removeFile(id)
   }
 
-  /// What is remembered of a finished upload.
+  /// The record of a finished upload.
   func finish(of id: String) throws(UploadFailure) -> StoredFinish {
     guard table.withLock(of: self, { $0.finished[id] != nil }) else { throw .unknown }
     do throws(FileError) {
@@ -272,7 +272,6 @@ extension UploadStore {
     }
   }
 
-  /// The most bytes that are read of a record: more than that of an upload with the longest names
-  /// has.
+  /// The largest record that is read, in bytes: larger than that of any upload.
   static let mostRecordBytes = 1 << 20
 }

@@ -4,9 +4,9 @@ internal import LongLinkTransport
 internal import LongLinkUploadMessages
 internal import Synchronization
 
-/// What a start does with what an earlier run has left.
+/// Loads the uploads that an earlier run has left.
 extension UploadStore {
-  /// Whether a name is one that the store gives: 32 hexadecimal digits.
+  /// Whether a name is an ID of the store: 32 hexadecimal digits.
   static func isID(_ name: String) -> Bool {
     name.utf8.count == 32
       && name.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
@@ -15,7 +15,7 @@ extension UploadStore {
   func load(now: UInt64) throws(FileError) {
     for name in try finishedFolder.names() { loadFinish(name, now: now) }
     for name in try unfinished.names() {
-      // Nothing of others is touched.
+      // Entries that are not the store's are left alone.
       guard Self.isID(name), (try? unfinished.kind(of: name)) == .folder else {
         counted { $0.unreadable += 1 }
         continue
@@ -29,7 +29,7 @@ extension UploadStore {
   }
 
   private func loadFinish(_ name: String, now: UInt64) {
-    // What a crash has left of writing a record.
+    // The rest of a record that was being written at a crash.
     if name.first == ".", Self.isID(String(name.dropFirst())) {
       try? finishedFolder.removeFile(name)
       return
@@ -38,7 +38,7 @@ extension UploadStore {
       let bytes = try? finishedFolder.contents(of: name, limit: Self.mostRecordBytes),
       let record = try? StoredFinish(decodingBytes: bytes)
     else { return counted { $0.unreadable += 1 } }
-    // A clock that was set back must not keep it for longer than a lifetime.
+    // A record is kept for at most a lifetime, even if the clock was set back.
     guard record.expiresAtMs > now, record.expiresAtMs <= now + lifetime else {
       try? finishedFolder.removeFile(name)
       return
@@ -51,7 +51,8 @@ extension UploadStore {
     let bytes = contents(of: Self.requestName, in: folder)
     let state = (try? StateFile.read(in: folder)) ?? nil
     let isInPlace = table.withLock(of: self) { $0.finished[id] != nil }
-    // Without these its create was not answered, or it is half removed, or in its place.
+    // The folder is not a complete upload: its create was not answered, it is half removed, or its
+    // files were moved.
     guard !isInPlace, let bytes, let stored = try? StoredUpload(decodingBytes: bytes),
       let request = stored.request, var state
     else {
@@ -63,7 +64,7 @@ extension UploadStore {
         _ = try filing { () throws(FileError) in try unfinished.removeFolder(id) }
         return counted { $0.expired += 1 }
       }
-      // No more than what is here, in case that somebody has removed files.
+      // The files may have fewer bytes, if somebody has removed some.
       state.offset = try filing { () throws(FileError) in
         min(state.offset, try PartFiles(PartLayout(request.parts), in: folder).available())
       }
@@ -81,7 +82,7 @@ extension UploadStore {
       }
       if state.sha256.isEmpty { table.counters.restored += 1 }
     }
-    // A finish that cannot be ended now is ended when the client asks again.
+    // If this fails, it is done when the client asks again.
     if !state.sha256.isEmpty, (try? settle(upload, now: now)) != nil {
       _ = try? unfinished.removeFolder(id)
     }

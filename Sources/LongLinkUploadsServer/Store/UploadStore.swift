@@ -4,21 +4,21 @@ package import LongLinkTransport
 package import LongLinkUploadMessages
 internal import Synchronization
 
-/// Uploads in a directory. It may be used from any thread; most functions block.
+/// The uploads in a directory. It may be used from any thread; most functions block.
 ///
 /// Instants are milliseconds since 1970.
 ///
-/// In the directory, `.unfinished/ID/` is an upload that is not finished: `upload`, what created
-/// it; `state`, how far it is; `files/` and `fields/`, its parts. To finish it, the state says so
-/// first, then `files` becomes `ID/`, then `.finished/ID` is written, and then `.unfinished/ID` is
-/// removed. A start goes on from wherever a crash has left that. Whatever removes an upload removes
-/// its state first: a start removes the rest of a folder without one.
+/// In the directory, `.unfinished/ID/` is an unfinished upload: `upload` is its create request,
+/// `state` its state; `files/` and `fields/` are its parts. To finish it, the state is set to
+/// finished, then `files` becomes `ID/`, then `.finished/ID` is written, and then `.unfinished/ID`
+/// is removed. After a crash, a start continues from any of these steps. An upload is removed by
+/// removing its state first: a start removes a folder without a state.
 package final class UploadStore: Sendable {
   static let unfinishedName = ".unfinished"
   static let finishedName = ".finished"
   static let requestName = "upload"
 
-  /// The key of a create request, which belongs to its principal.
+  /// The key of a create request; keys of different principals are different.
   struct Key: Hashable {
     let principal: String
     let key: String
@@ -32,15 +32,15 @@ package final class UploadStore: Sendable {
 
   struct Table {
     var uploads: [String: Upload] = [:]
-    /// What `.finished` has.
+    /// The finished uploads that are remembered, by ID, as in `.finished`.
     private(set) var finished: [String: Finished] = [:]
     /// The number of finished uploads of each client.
     private var finishedCounts: [String: Int] = [:]
-    /// The uploads of both that have a key.
+    /// The ID of the upload, unfinished or finished, for each key.
     var keys: [Key: String] = [:]
-    /// The keys whose uploads are being made.
+    /// The keys whose uploads are being created now.
     var creating: Set<Key> = []
-    /// The upload that has expired last, of which there may be files.
+    /// The upload that expired last, whose files may not all be removed.
     var expired: String?
     var isSuspended = false
     var counters = UploadCounters()
@@ -62,7 +62,7 @@ package final class UploadStore: Sendable {
     mutating func forgetAll() { (finished, finishedCounts, keys) = ([:], [:], [:]) }
 
     /// The oldest finished upload of a client that has too many, or else the oldest of all if there
-    /// are too many.
+    /// are too many; nil if there are not.
     func surplus(of principal: String) -> String? {
       let hasTooMany = finishedCounts[principal, default: 0] > UploadLimits.mostFinishedOfClient
       guard hasTooMany || finished.count > UploadLimits.mostFinished else { return nil }
@@ -74,7 +74,7 @@ package final class UploadStore: Sendable {
   let limits: UploadLimits
   let quotas: Quotas
   let finishedQuota: FinishedQuota
-  /// The directory, with the places of finished uploads.
+  /// The directory, which contains the finished uploads.
   let root: Folder
   let unfinished: Folder
   let finishedFolder: Folder
@@ -83,8 +83,7 @@ package final class UploadStore: Sendable {
   /// `limits.lifetime`, in milliseconds.
   var lifetime: UInt64 { UInt64(limits.lifetime / .milliseconds(1)) }
 
-  /// Opens a directory, which is made if there is none, and takes up what an earlier run has left
-  /// in it.
+  /// Opens a directory, creates it if it is missing, and loads the uploads of an earlier run.
   package init(
     in directory: String, _ limits: UploadLimits, now: UInt64, probe: FileProbe? = nil
   ) throws(FileError) {
@@ -99,7 +98,7 @@ package final class UploadStore: Sendable {
     try load(now: now)
   }
 
-  /// Lets another store use the directory. What appends have written is made durable, and further
+  /// Releases the directory for another store. Written bytes of appends are made durable, and later
   /// requests find no upload.
   package func suspend(now: UInt64) {
     let uploads = table.withLock(of: self) { table in
@@ -115,7 +114,7 @@ package final class UploadStore: Sendable {
     unfinished.unlock()
   }
 
-  /// Takes the directory up again after `suspend`; without one, nothing happens.
+  /// Takes the directory up again after `suspend`; does nothing if the store was not suspended.
   package func resume(now: UInt64) throws(FileError) {
     guard table.withLock(of: self, { $0.isSuspended }) else { return }
     try lock()
@@ -135,7 +134,7 @@ package final class UploadStore: Sendable {
     table.withLock(of: self) { count(&$0.counters) }
   }
 
-  /// The counters of this moment.
+  /// A snapshot of the counters.
   package var counters: UploadCounters {
     var counters = table.withLock(of: self) { table in
       var counters = table.counters
@@ -161,7 +160,7 @@ package final class UploadStore: Sendable {
     }
   }
 
-  /// The upload of an ID; nil if there is none that is unfinished.
+  /// The unfinished upload with an ID; nil if there is none.
   func upload(_ id: String) -> Upload? {
     table.withLock(of: self) { $0.uploads[id] }
   }
@@ -179,7 +178,7 @@ package final class UploadStore: Sendable {
 
   // MARK: Status
 
-  /// Answers a status.
+  /// Answers a status request.
   package func status(
     _ request: StatusRequest, of principal: String, now: UInt64
   ) throws(UploadFailure) -> StatusResponse {
@@ -192,7 +191,7 @@ package final class UploadStore: Sendable {
         let facts = upload.factsNow
         if facts.phase != .gone { return status(of: facts, now: now) }
       } catch {
-        // It may have been finished meanwhile.
+        // The upload may have been finished meanwhile.
         if error != .unknown { throw error }
       }
     }
@@ -213,7 +212,7 @@ package final class UploadStore: Sendable {
 
   // MARK: Append
 
-  /// Begins an append. Each must be ended with `release`.
+  /// Begins an append. When it has ended, the caller must call `quotas.removeAppend`.
   func beginAppend(
     _ request: AppendRequest, of principal: String
   ) throws(UploadFailure) -> Append {
@@ -241,7 +240,7 @@ package final class UploadStore: Sendable {
 
   // MARK: Abort
 
-  /// Removes an upload; `removeMore` removes what is left of many files.
+  /// Aborts an upload: removes it with some of its files. `removeMore` removes the others.
   package func abort(
     _ request: AbortRequest, of principal: String
   ) throws(UploadFailure) {
@@ -255,7 +254,8 @@ package final class UploadStore: Sendable {
     counted { $0.aborted += 1 }
   }
 
-  /// Removes an upload with some of its files; false if it is not to be removed.
+  /// Removes an upload with some of its files. Returns false, and does nothing, if it is gone or
+  /// `mayRemove` returns false.
   func remove(
     _ upload: Upload, if mayRemove: (Upload.Facts) -> Bool
   ) throws(UploadFailure) -> Bool {
@@ -265,7 +265,7 @@ package final class UploadStore: Sendable {
     return true
   }
 
-  /// Removes some files of an upload that was removed or is in its place; returns whether there are
+  /// Removes some remaining files of an upload that was removed or moved; returns whether there are
   /// more.
   func removeMore(_ id: String) throws(UploadFailure) -> Bool {
     try filing { () throws(FileError) in
@@ -275,13 +275,13 @@ package final class UploadStore: Sendable {
     }
   }
 
-  /// Removes some of an upload's files, its state first, without which a start takes up nothing of
-  /// it. Returns whether all are removed.
+  /// Removes some of an upload's files, first its state, without which a start does not load it.
+  /// Returns whether all are removed.
   func removeSome(of id: String) throws(FileError) -> Bool {
     try unfinished.removeFolder(id, first: StateFile.name, atMost: PartFiles.mostAtOnce)
   }
 
-  /// Counts an upload no more, which was retired.
+  /// Takes a retired upload with `bytes` bytes out of the table and the quotas.
   func forget(_ upload: Upload, _ bytes: UInt64) {
     table.withLock(of: self) { table in
       table.uploads[upload.id] = nil
@@ -296,8 +296,8 @@ package final class UploadStore: Sendable {
 
   // MARK: Expiry
 
-  /// Removes some of what has expired, and returns when something expires next: now, if there is
-  /// more; nil if nothing does.
+  /// Removes some expired uploads, or forgets finished ones. Returns when the next one expires:
+  /// `now` if there are more to remove; nil if none does.
   package func expire(now: UInt64) -> UInt64? {
     let (uploads, finished, last) = table.withLock(of: self) { table in
       (
@@ -307,7 +307,7 @@ package final class UploadStore: Sendable {
       )
     }
     if let last {
-      // What cannot be removed, the next start removes.
+      // The next start removes what cannot be removed now.
       if (try? removeMore(last)) == true { table.withLock(of: self) { $0.expired = last } }
       return now
     }
