@@ -2,6 +2,6 @@
 
 #if HTTP
 @_exported public import LongLink
-// Bodies of requests are made as those of uploads are.
+// Request bodies are made from the same types as uploads.
 @_exported public import LongLinkUploads
 #endif

@@ -2,17 +2,17 @@
 
 #if HTTP
 
-/// A challenge of a server (RFC 9110, section 11.3).
+/// An authentication challenge of a server (RFC 9110, section 11.3).
 struct Challenge: Equatable {
   /// The scheme, in lower case.
   let scheme: String
-  /// The names are in lower case.
+  /// The parameters, whose names are in lower case.
   var parameters: [String: String] = [:]
 
-  /// The most challenges and parameters that are looked at.
+  /// The most challenges and parameters that are read from one field.
   private static let most = 32
 
-  /// Reads the challenges of all fields `WWW-Authenticate`. What cannot be read ends its field.
+  /// Reads the challenges of all `WWW-Authenticate` fields. An unreadable part ends its field.
   static func read(_ fields: [String]) -> [Challenge] {
     var challenges: [Challenge] = []
     for field in fields.prefix(most) {
@@ -23,8 +23,8 @@ struct Challenge: Equatable {
   }
 }
 
-/// Reads one field. A comma separates challenges as well as parameters: what has no `=` behind its
-/// first word is a scheme.
+/// Reads one field. A comma separates challenges as well as parameters: a word without `=` after it
+/// is a scheme.
 private struct ChallengeReader {
   private var rest: Substring.UTF8View
 
@@ -42,7 +42,7 @@ private struct ChallengeReader {
       rest.removeFirst()
       skip { $0 == " " || $0 == "\t" }
       guard !challenges.isEmpty, let value = quoted() ?? token() else {
-        // The characters of a token68, which no scheme here has.
+        // The characters of a token68, which no supported scheme uses.
         skip { $0 != "," }
         continue
       }

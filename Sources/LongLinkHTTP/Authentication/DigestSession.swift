@@ -4,7 +4,7 @@
 internal import LongLinkCore
 internal import LongLinkUploadMessages
 
-/// What a server has asked for with Digest (RFC 7616), and how often it was answered.
+/// A server's Digest challenge (RFC 7616), and how many requests have answered it.
 struct DigestSession: Equatable {
   enum Algorithm: String {
     case sha256 = "SHA-256"
@@ -24,20 +24,20 @@ struct DigestSession: Equatable {
   var nonce: String
   let opaque: String?
   let algorithm: Algorithm
-  /// Whether the server knows `qop=auth`; without it, nothing is counted (RFC 2069).
+  /// Whether the server supports `qop=auth`; without it, requests are not counted (RFC 2069).
   let hasQuality: Bool
-  /// How many requests have used the nonce.
+  /// The number of requests that have used the nonce.
   var count: UInt32 = 0
 
-  /// Makes the session of a challenge; nil for what is not supported: other algorithms, those with
-  /// `-sess`, and `auth-int` alone.
+  /// Makes the session of a challenge; nil if it needs something unsupported: another algorithm, an
+  /// algorithm with `-sess`, or `auth-int` as the only quality of protection.
   init?(_ challenge: Challenge) {
     let parameters = challenge.parameters
     guard challenge.scheme == "digest", let realm = parameters["realm"],
       let nonce = parameters["nonce"],
       let algorithm = Algorithm(rawValue: (parameters["algorithm"] ?? "MD5").uppercased())
     else { return nil }
-    // None of them may end the text that it will stand in.
+    // No character may end the header field that the text becomes a part of.
     for text in [realm, nonce, parameters["opaque"] ?? ""] {
       if text.utf8.count > 4096 || text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
         return nil
@@ -51,7 +51,7 @@ struct DigestSession: Equatable {
     opaque = parameters["opaque"]
   }
 
-  /// What cannot be answered in a challenge of Digest; nil if it can be.
+  /// The part of a Digest challenge that is not supported; nil if the challenge can be answered.
   static func problem(_ challenge: Challenge) -> String? {
     guard DigestSession(challenge) == nil else { return nil }
     let parameters = challenge.parameters
@@ -64,15 +64,15 @@ struct DigestSession: Equatable {
     return "Digest without a usable realm and nonce"
   }
 
-  /// Whether `auth` is among the qualities of protection; false without any, as in RFC 2069, and
-  /// nil if there are only others.
+  /// Whether `auth` is among the qualities of protection; false if there are none, as in RFC 2069,
+  /// and nil if there are only others.
   private static func hasQuality(_ qualities: String?) -> Bool? {
     let names = (qualities ?? "").split { $0 == "," || $0 == " " || $0 == "\t" }
     if names.contains(where: { $0.lowercased() == "auth" }) { return true }
     return names.isEmpty ? false : nil
   }
 
-  /// The value of `Authorization` for the next request; nil if the hash is not available.
+  /// The value of the field `Authorization` for the next request; nil if the hash is not available.
   mutating func answer(
     _ method: HTTPMethod, _ target: String, user: String, password: String, clientNonce: String
   ) -> String? {

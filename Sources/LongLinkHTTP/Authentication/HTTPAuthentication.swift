@@ -2,8 +2,8 @@
 
 #if HTTP
 
-/// How a request proves who sends it. Only the origin of the request's URL gets it: redirects to
-/// others drop it.
+/// How a request proves who sends it. Only the origin of the request's URL gets the proof: a
+/// redirect to another origin drops it.
 public struct HTTPAuthentication: Sendable {
   enum Kind: Sendable {
     case basic(user: String, password: String)
@@ -13,12 +13,13 @@ public struct HTTPAuthentication: Sendable {
 
   let kind: Kind
 
-  /// Sends the name and the password with each request (RFC 7617). Use it over TLS alone.
+  /// Sends the name and the password with each request (RFC 7617). Use it only over TLS.
   public static func basic(user: String, password: String) -> HTTPAuthentication {
     HTTPAuthentication(kind: .basic(user: user, password: password))
   }
 
-  /// Sends a token with each request (RFC 6750), and gets another when the server answers 401.
+  /// Sends a token with each request (RFC 6750), and gets another token when the server answers
+  /// 401.
   public static func bearer(_ tokens: HTTPBearerTokens) -> HTTPAuthentication {
     HTTPAuthentication(kind: .bearer(tokens))
   }
@@ -28,7 +29,7 @@ public struct HTTPAuthentication: Sendable {
     HTTPAuthentication(kind: .challenged(credentials))
   }
 
-  /// Answers challenges of Digest (RFC 7616), with SHA-256 or MD5, and of no other kind.
+  /// Answers only Digest challenges (RFC 7616), with SHA-256 or MD5.
   public static func digest(user: String, password: String) -> HTTPAuthentication {
     challenged(HTTPCredentials(user: user, password: password, allowsBasic: false))
   }

@@ -8,9 +8,9 @@ internal import Synchronization
 
 /// A bearer token that can be renewed. One renewal serves all requests that wait for it.
 ///
-/// A server that rejects each token, or a renewal that fails, does not cause renewals without end.
-/// After a renewal of a token that a server rejected, there is no other one for that server until
-/// it has answered a request with 2xx, or a pause is over: 1 s, which doubles with each such
+/// A server that rejects each token, or a renewal that fails, does not cause endless renewals.
+/// After a server has rejected a token and it was renewed, no other renewal is made for that server
+/// until it has answered a request with 2xx, or a pause is over: 1 s, which doubles with each such
 /// renewal up to 30 s. After a renewal that has thrown, the same pauses hold for all servers.
 /// Meanwhile requests that need another token fail with 401.
 ///
@@ -18,7 +18,7 @@ internal import Synchronization
 public final class HTTPBearerTokens: Sendable {
   private typealias Waiter = Gate<Result<String, any Error>>
 
-  /// Renewals in a row that have not helped.
+  /// Consecutive renewals that did not help, and when the next one may begin.
   private struct Renewals {
     var count = 0
     var nextAt: ContinuousClock.Instant
@@ -32,13 +32,13 @@ public final class HTTPBearerTokens: Sendable {
   private struct State {
     var token: String?
     var isRenewing = false
-    /// Who waits for the renewal, by number.
+    /// The requests that wait for the renewal, by number.
     var waiters: [UInt64: Waiter] = [:]
     var lastWaiter: UInt64 = 0
-    /// Renewals by the origin of the server that they were made for, since it last accepted a
-    /// token.
+    /// The renewals for each server, by origin, since the server last accepted a token.
     var renewals: [String: Renewals] = [:]
-    /// The renewals that have thrown, since one has not; and what the last one has thrown.
+    /// The consecutive renewals that have thrown, and the last error; nil if the last renewal
+    /// succeeded.
     var failures: (renewals: Renewals, last: any Error)?
 
     func pause(for origin: String, at now: ContinuousClock.Instant) -> Pause? {
@@ -47,11 +47,11 @@ public final class HTTPBearerTokens: Sendable {
     }
   }
 
-  /// Why no token is renewed now.
+  /// Why no token is renewed at present.
   struct Pause: Error, CustomStringConvertible {
     /// The time until the next renewal may begin.
     let remaining: Duration
-    /// What the last renewal has thrown, if it has failed.
+    /// The error of the last renewal; nil if it succeeded, and the server rejected the token.
     let failure: (any Error)?
 
     var description: String {
@@ -62,13 +62,13 @@ public final class HTTPBearerTokens: Sendable {
     }
   }
 
-  /// Tells one value from another, also when it is gone.
+  /// Identifies this value, even after it is gone.
   let number = UniqueNumber.next()
   private let state: Mutex<State>
   private let renew: @Sendable (_ rejected: String?) async throws -> String
   private let now: @Sendable () -> ContinuousClock.Instant
 
-  /// Makes tokens from an initial one, which may be nil, and a function that gets others.
+  /// Makes tokens from an initial token, which may be nil, and a function that gets new ones.
   ///
   /// `renew` returns a new token. It gets the token that a server has rejected, or nil if there is
   /// none yet. It runs in a task of its own, at most one at a time; cancelling a request does not
@@ -91,12 +91,12 @@ public final class HTTPBearerTokens: Sendable {
   /// The token that requests send at present; nil if there is none.
   public var current: String? { state.withLock(of: self) { $0.token } }
 
-  /// A server has accepted the token.
+  /// Records that a server has accepted the token.
   func accepted(by origin: String) {
     state.withLock(of: self) { _ = $0.renewals.removeValue(forKey: origin) }
   }
 
-  /// Why a token that is not the rejected one cannot be had now; nil if it can be asked for.
+  /// Why no token other than the rejected one can be had now; nil if one can be.
   func pause(insteadOf rejected: String?, for origin: String) -> Pause? {
     state.withLock(of: self) { state in
       let isAtHand = state.isRenewing || state.token != nil && state.token != rejected
@@ -104,9 +104,10 @@ public final class HTTPBearerTokens: Sendable {
     }
   }
 
-  /// Returns a token that is not the rejected one, for the server at an origin.
+  /// Returns a token other than the rejected one, for the server at an origin.
   ///
-  /// Throws `HTTPFailure.deadline` at the deadline, and a `Pause` if none is renewed now.
+  /// Throws `HTTPFailure.deadline` at the deadline, and a `Pause` if no token is renewed at
+  /// present.
   func token(
     insteadOf rejected: String?, for origin: String,
     deadline: (at: NIODeadline, loop: any NIOCore.EventLoop)? = nil
@@ -152,7 +153,8 @@ public final class HTTPBearerTokens: Sendable {
     }
   }
 
-  /// Gets another token. It goes on for the others when the one that began it stops waiting.
+  /// Renews the token. The renewal goes on for other requests when the one that began it stops
+  /// waiting.
   private func begin(insteadOf rejected: String?, for origin: String) {
     Task { [self] in
       let result: Result<String, any Error>
@@ -168,9 +170,9 @@ public final class HTTPBearerTokens: Sendable {
         case .success(let token):
           state.token = token
           state.failures = nil
-          // The first token may have been kept from before; the server has not rejected it.
+          // The first token may be an old one that `renew` has kept: no server has rejected it yet.
           if rejected != nil {
-            // Servers whose pauses are long over begin anew.
+            // Drops servers whose pauses are long over: they begin anew.
             if state.renewals.count >= 256 {
               state.renewals = state.renewals.filter { $0.value.nextAt + .seconds(30) > now }
             }

@@ -5,12 +5,12 @@ internal import Foundation
 internal import LongLinkTransport
 internal import Synchronization
 
-/// A name and a password that answer challenges, and what servers have asked for so far.
+/// A name and a password that answer challenges, and the last challenge of each server.
 ///
 /// Keep one value for all requests of a user: requests after the first then need no challenge. It
 /// may be used from any thread.
 public final class HTTPCredentials: Sendable {
-  /// What is known about one origin.
+  /// The challenge of one origin.
   private enum Session {
     case basic
     case digest(DigestSession)
@@ -19,7 +19,7 @@ public final class HTTPCredentials: Sendable {
   /// The most origins that are remembered.
   private static let mostOrigins = 64
 
-  /// Tells one value from another, also when it is gone.
+  /// Identifies this value, even after it is gone.
   let number = UniqueNumber.next()
   private let user: String
   private let password: String
@@ -27,11 +27,11 @@ public final class HTTPCredentials: Sendable {
   private let allowsDigest: Bool
   private let sessions = Mutex<[String: Session]>([:])
 
-  /// Makes credentials, which answer challenges of both kinds, or of one.
+  /// Makes credentials, which answer Basic and Digest challenges unless one kind is not allowed.
   ///
   /// Basic sends the password itself, in a form that everybody can read; Digest sends a hash of the
-  /// name, the password and the challenge. Without Basic, a server that asks for nothing else gets
-  /// no answer.
+  /// name, the password and the challenge. If Basic is not allowed, a server that only asks for
+  /// Basic gets no answer.
   public init(
     user: String, password: String, allowsBasic: Bool = true, allowsDigest: Bool = true
   ) {
@@ -41,12 +41,12 @@ public final class HTTPCredentials: Sendable {
     self.allowsDigest = allowsDigest
   }
 
-  /// Whether the first request to an origin may be challenged.
+  /// Whether the next request to an origin may be challenged: it has not challenged before.
   func mayBeChallenged(by origin: String) -> Bool {
     sessions.withLock(of: self) { $0[origin] == nil }
   }
 
-  /// The field for a request to an origin that has challenged before; nil for any other.
+  /// The value of `Authorization` for a request; nil if its origin has not challenged before.
   func answer(_ method: HTTPMethod, _ address: HTTPAddress) -> String? {
     sessions.withLock(of: self) { sessions in
       switch sessions[address.origin] {
@@ -62,8 +62,8 @@ public final class HTTPCredentials: Sendable {
     }
   }
 
-  /// Takes the strongest challenge that can be answered. Returns false if there is none, or if it
-  /// says that the last answer was wrong.
+  /// Chooses the strongest challenge that can be answered. Returns false if there is none, or if
+  /// the challenge means that the last answer was wrong.
   func accept(
     _ challenges: [Challenge], from origin: String, answered last: String?
   ) -> Bool {
@@ -73,7 +73,7 @@ public final class HTTPCredentials: Sendable {
     let hasBasic = allowsBasic && challenges.contains { $0.scheme == "basic" }
     let chosen: Session
     if let best {
-      // The same question again, and not because the nonce was too old.
+      // The server asks again, and not because the nonce was too old: the password is wrong.
       if wasDigest, !best.isStale, !isOld(last, best.session) { return false }
       chosen = .digest(best.session)
     } else if hasBasic, last == nil || wasDigest {
@@ -88,7 +88,8 @@ public final class HTTPCredentials: Sendable {
     return true
   }
 
-  /// What none of the challenges leaves to answer; nil if one can be answered, or if there is none.
+  /// The challenge that these credentials cannot answer; nil if one can be answered, or if there is
+  /// none.
   func problem(_ challenges: [Challenge]) -> String? {
     var problem: String?
     for challenge in challenges {
@@ -104,7 +105,7 @@ public final class HTTPCredentials: Sendable {
     return problem
   }
 
-  /// A new nonce of the server for the next requests.
+  /// Uses a new nonce of a server for the next requests.
   func renew(_ nonce: String, of origin: String) {
     guard nonce.utf8.count <= 4096, !nonce.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
     else { return }
@@ -116,10 +117,9 @@ public final class HTTPCredentials: Sendable {
     }
   }
 
-  /// Whether the last answer used what was known from before, and so was not yet tried with this
-  /// question's nonce and realm.
+  /// Whether the last answer used an earlier nonce, so that the password may still be right.
   private func isOld(_ last: String?, _ session: DigestSession) -> Bool {
-    // A first answer to a nonce has the count 1: only then was the password itself rejected.
+    // The first answer to a nonce has the count 1: only then did the server reject the password.
     last?.contains("nc=00000001") == false && session.hasQuality
   }
 
@@ -136,7 +136,7 @@ public final class HTTPCredentials: Sendable {
   }
 }
 
-/// A challenge of Digest that can be answered.
+/// A Digest challenge that can be answered.
 private struct Offer {
   let session: DigestSession
   let isStale: Bool

@@ -3,17 +3,17 @@
 #if HTTP
 internal import LongLinkCore
 
-/// Responses that their servers allow to keep, by URL, bounded in bytes; it removes the least
-/// recently used first. It has no clock.
+/// Responses whose servers allow to keep them, by URL, bounded in bytes. The least recently used is
+/// removed first. It has no clock.
 ///
-/// It is stricter than RFC 9111: it keeps only complete responses with 200 to GET without
-/// credentials, only what says itself how long it is fresh or has a tag to ask with, and a response
-/// that varies only for requests with equal fields.
+/// It is stricter than RFC 9111: it keeps only complete responses with 200 to GET requests without
+/// credentials, and only if a response states how long it is fresh or has a tag to revalidate it
+/// with. A response that varies is used only for requests with equal fields.
 struct HTTPCache {
   enum Found {
     case nothing
     case fresh(HTTPReply)
-    /// May be used if the server says that this tag is still right.
+    /// A response that may be used if the server confirms that the tag is still current.
     case stale(HTTPReply, tag: String)
   }
 
@@ -21,16 +21,16 @@ struct HTTPCache {
     var reply: HTTPReply
     let vary: [String: String?]
     var tag: String?
-    /// How old it was when it, or the 304 that confirmed it, was received.
+    /// The response's age in seconds when it, or the 304 that confirmed it, was received.
     var age: Int
     var received: LinkInstant
-    /// The age up to which it is fresh, in seconds.
+    /// The age up to which the response is fresh, in seconds.
     var lifetime: Int
     let bytes: Int
     var use: UInt64
   }
 
-  /// About the bytes of an entry without its texts and its body.
+  /// The approximate bytes of an entry besides its texts and its body.
   static let overhead = 512
 
   let limit: Int
@@ -58,7 +58,7 @@ struct HTTPCache {
     return .stale(reply, tag: tag)
   }
 
-  /// Keeps a response if that is allowed; otherwise removes an older one.
+  /// Keeps a response if that is allowed; otherwise removes an older response of the URL.
   mutating func store(
     _ reply: HTTPReply, for url: String, _ fields: HTTPFields, at now: LinkInstant, date: Int64
   ) {
@@ -84,7 +84,7 @@ struct HTTPCache {
     bytes += size
   }
 
-  /// Takes what a 304 says about the response with a tag, if that one is kept, and returns it.
+  /// Updates the kept response with a tag from a 304, and returns it; nil if it is no longer kept.
   @discardableResult
   mutating func refresh(
     _ url: String, _ fields: HTTPFields, tag: String, at now: LinkInstant, date: Int64
@@ -98,8 +98,8 @@ struct HTTPCache {
     return entry.reply.fromCache(age: entry.age)
   }
 
-  /// How old a response is when it is received, by its `Age` and its `Date`, at most a year. An
-  /// `Age` that cannot be read is a year.
+  /// The age of a response when it is received, in seconds, from its `Age` and its `Date`; at most
+  /// a year. An unreadable `Age` counts as a year.
   private static func age(_ fields: HTTPFields, date now: Int64) -> Int {
     let ages = fields.values(of: "Age").flatMap { $0.split(separator: ",") }.map { text in
       Int(text.filter { $0 != " " && $0 != "\t" }) ?? CacheControl.mostAge
@@ -119,14 +119,15 @@ struct HTTPCache {
     return size
   }
 
-  /// The fields of the request that the response depends on; nil if that is not known.
+  /// The request's fields on which the response depends, with their values; nil if it depends on
+  /// others.
   private static func vary(of reply: HTTPReply, _ fields: HTTPFields) -> [String: String?]? {
     var vary: [String: String?] = [:]
     for value in reply.fields.values(of: "Vary") {
       for name in value.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }) {
         guard name != "*" else { return nil }
         let name = name.lowercased()
-        // The service asks for compression itself, and keeps what it has decompressed.
+        // The service itself asks for compression, and keeps decompressed bodies.
         if name != "accept-encoding" { vary[name] = .some(fields[name]) }
       }
     }
@@ -134,16 +135,16 @@ struct HTTPCache {
   }
 }
 
-/// What the fields `Cache-Control` say.
+/// The directives of the `Cache-Control` fields.
 struct CacheControl {
   private(set) var isNotStored = false
-  /// Whether the server has to be asked each time.
+  /// Whether the server has to be asked each time (`no-cache`).
   private(set) var isReload = false
   private(set) var maxAge: Int?
-  /// How much longer a request wants a response to be fresh.
+  /// How many more seconds a response must stay fresh for the request (`min-fresh`); nil for none.
   private(set) var minFresh: Int?
 
-  /// A year, in seconds.
+  /// The highest age, in seconds: a year.
   static let mostAge = 31_536_000
 
   init(_ fields: HTTPFields) {
@@ -154,7 +155,7 @@ struct CacheControl {
         switch name {
         case "no-store": isNotStored = true
         case "no-cache": isReload = true
-        // A number that cannot be read means that it is not fresh; a huge one is a year.
+        // An unreadable number means that the response is not fresh; a huge number is a year.
         case "max-age":
           maxAge = min(maxAge ?? .max, CacheControl.seconds(parts) ?? 0)
         case "min-fresh":
@@ -172,14 +173,14 @@ struct CacheControl {
 }
 
 extension HTTPReply {
-  /// Returns the reply as the cache gives it, with its age in seconds.
+  /// Returns the reply as the cache gives it, with `age` in seconds as its `Age`.
   fileprivate func fromCache(age: Int) -> HTTPReply {
     var fields = fields
     fields["Age"] = "\(age)"
     return HTTPReply(status: status, fields: fields, url: url, body: body, isFromCache: true)
   }
 
-  /// The reply without the fields of its connection (RFC 9110, section 7.6.1).
+  /// The reply without the fields that concern its connection (RFC 9110, section 7.6.1).
   fileprivate var withoutFieldsOfConnection: HTTPReply {
     var named: Set = ["connection"]
     for value in fields.values(of: "Connection") {

@@ -7,13 +7,13 @@ internal import LongLinkDriver
 internal import LongLinkTransport
 internal import Synchronization
 
-/// Carries out the calls of an endpoint over a service.
+/// Carries out the calls of an endpoint over an `HTTPService`.
 struct HTTPCarrier: CallCarrier {
   private let request: Result<HTTPRequest, any Error>
   private let type: MessageType
   private let core: ServiceCore
   let operation: String
-  /// What the server sees of the call, without metadata and idempotency key.
+  /// Identifies identical calls: their request, without metadata and idempotency key.
   let key: [UInt8]
 
   init(
@@ -31,7 +31,7 @@ struct HTTPCarrier: CallCarrier {
   private static func key(_ request: Result<HTTPRequest, any Error>, _ core: ServiceCore) -> [UInt8]
   {
     guard let request = try? request.get(), let body = request.body.bytes else {
-      // A body that is read while it is sent is equal to no other.
+      // A body that is read while it is sent equals no other.
       return Array("unique \(UniqueNumber.next())".utf8)
     }
     var text = "\(core.number)\n\(request.method.rawValue)\n\(request.url)\n"
@@ -71,7 +71,7 @@ struct HTTPCarrier: CallCarrier {
     }
     if let retry = options.retry { request.retry = retry }
     let exchange = HTTPExchange(request, on: core, type: type, timeout: options.timeout)
-    // Sorted, so that the same call makes the same head.
+    // Sorted, so that identical calls have identical heads.
     for (name, value) in options.metadata.sorted(by: { $0.key < $1.key }) {
       exchange.extraFields[name] = value
     }
@@ -100,7 +100,7 @@ extension HTTPBody {
 }
 
 extension HTTPAuthentication {
-  /// What tells one user from another.
+  /// Identifies the user of the authentication.
   fileprivate var identity: String {
     switch kind {
     case .basic(let user, let password): HTTPCredentials.basic(user, password)

@@ -63,8 +63,8 @@ public struct HTTPEndpoint<Input: Sendable, Reply: Sendable>: Sendable {
     self.decode = decode
   }
 
-  /// Returns a call of the endpoint over a service. It is made each time that it is passed to a
-  /// `CallClient`.
+  /// Returns a call of the endpoint over a service. A `CallClient` makes the call each time it gets
+  /// it.
   public func callAsFunction(
     _ input: Input, over service: HTTPService, policy: CallPolicy = CallPolicy()
   ) -> Call<Reply> {

@@ -8,16 +8,16 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// What is told of an error of the HTTP client, of TLS or of a socket.
+/// The text about an error of async-http-client, of TLS or of a socket.
 enum CauseText {
-  /// The system's error behind an error, if a call of the system failed: the first, if several did.
+  /// The system call's error behind an error; nil if there is none, the first if there are several.
   static func system(_ cause: any Error) -> IOError? {
     if let error = cause as? IOError { return error }
     guard let error = cause as? NIOConnectionError else { return nil }
     return error.connectionErrors.lazy.compactMap { $0.error as? IOError }.first
   }
 
-  /// The text of an error; empty if its code says all of it.
+  /// The text of an error; empty if the error's code already says everything.
   static func of(_ cause: any Error, connectTimeout: Duration?) -> String {
     if let error = system(cause) { return SocketError.text(of: error.errnoCode) }
     if let failure = SecurityCause.failure(of: cause) { return failure.detail }
@@ -49,7 +49,7 @@ enum CauseText {
     bound.map { "within \($0)" } ?? "in time"
   }
 
-  /// No address could be connected to, and no call of the system says why.
+  /// The text for a failed connect to all addresses, if no system call says why.
   private static func connecting(
     _ cause: NIOConnectionError, _ connectTimeout: Duration?
   ) -> String {

@@ -8,11 +8,11 @@ internal import LongLinkUploads
 internal import NIOCore
 internal import NIOHTTP1
 
-/// What an exchange is for, and the making of its errors.
+/// The description and the time limits of an exchange, from which its errors are made.
 struct ExchangePurpose: Sendable {
   /// The operation as text, such as `GET https://example.com/nodes`.
   var operation: String
-  /// The type of the endpoint, if there is one.
+  /// The message type of the endpoint; nil for a request without an endpoint.
   var type: MessageType?
   var deadline: NIODeadline?
   var idleTimeout: Duration
@@ -29,7 +29,7 @@ struct ExchangePurpose: Sendable {
       retryAfter: retryAfter, systemError: systemError, securityFailure: securityFailure)
   }
 
-  /// The error of a flight that failed. `past` is what happened to those before it.
+  /// Makes the error of a failed flight. `past` is the delivery of the flights before it.
   func failure(
     of error: any Error, _ flight: HTTPFlight?, past: Delivery
   ) -> LongLinkError {
@@ -54,8 +54,8 @@ struct ExchangePurpose: Sendable {
       systemError: CauseText.system(error)?.errnoCode)
   }
 
-  /// The error of a failure of TLS. Once a request has left, its connection was lost: only what the
-  /// server says of this side's certificate comes as late, and is no loss.
+  /// Makes the error of a TLS failure. Once a request has left, it is `connectionLost`, unless the
+  /// server has rejected this side's certificate, which it can do so late.
   private func failure(
     _ security: SecurityFailure, isSent: Bool, _ delivery: Delivery
   ) -> LongLinkError {
@@ -90,7 +90,7 @@ struct ExchangePurpose: Sendable {
   private func code(of error: any Error, isSent: Bool) -> LongLinkError.Code {
     switch error {
     case is CancellationError: return .cancelled
-    // The connection ended just before the request was to leave on it.
+    // The connection ended just before the request was sent on it.
     case let error as ChannelError where error == .ioOnClosedChannel || error == .alreadyClosed:
       return .connectionLost
     case let error as HTTPClientError: return code(of: error)
@@ -98,7 +98,7 @@ struct ExchangePurpose: Sendable {
       return error == .invalidEOFState ? .connectionLost : .protocolViolation
     default: break
     }
-    // The errors of HTTP/2 have many types.
+    // HTTP/2 has many error types, which are told apart by name.
     let type = String(reflecting: Swift.type(of: error))
     if type.contains("NIOHTTP2") {
       return ["ContentLength", "Header", "Pseudo", "Invalid"].contains { type.contains($0) }
@@ -109,7 +109,7 @@ struct ExchangePurpose: Sendable {
 
   private func code(of error: HTTPClientError) -> LongLinkError.Code {
     switch error {
-    // Unless this task has been cancelled, the connection has ended.
+    // If this task was not cancelled, the connection has ended.
     case .cancelled, .requestStreamCancelled: Task.isCancelled ? .cancelled : .connectionLost
     case .alreadyShutdown: .closed
     case .deadlineExceeded, .readTimeout, .writeTimeout: .deadlineExceeded

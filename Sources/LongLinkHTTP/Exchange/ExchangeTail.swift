@@ -7,9 +7,10 @@ internal import LongLinkTransport
 internal import NIOCore
 internal import Synchronization
 
-/// What an exchange needs from its response's head on: its place and its progress.
+/// The part of an exchange that lives on while the response's body is read: its place and its
+/// progress.
 ///
-/// The place is free when it ends or is dropped.
+/// The place becomes free when the exchange ends or this object is dropped.
 final class ExchangeTail: Sendable {
   let flight: HTTPFlight
   private let purpose: ExchangePurpose
@@ -26,7 +27,7 @@ final class ExchangeTail: Sendable {
     self.meter = meter
   }
 
-  /// Ends the exchange with its last response.
+  /// Ends the exchange, whose last response is complete.
   func end() { place.leave() }
 
   func received(_ count: Int) { meter.received(count) }
@@ -40,7 +41,7 @@ final class ExchangeTail: Sendable {
   }
 }
 
-/// A place among the exchanges of a service. The service's connections live at least as long.
+/// One of the places for exchanges of a service. While it is taken, the service's connections live.
 final class ExchangePlace: Sendable {
   private let core: Mutex<ServiceCore?>
 
@@ -50,7 +51,7 @@ final class ExchangePlace: Sendable {
 
   func leave() { core.withLock(of: self) { $0.take() }?.leave() }
 
-  /// A failure as it is told: what the end of the service has broken off is `closed`.
+  /// Returns the failure to report: `closed` if the end of the service has caused it.
   func failure(_ failure: LongLinkError, of error: any Error) -> LongLinkError {
     guard !(error is CancellationError), [.cancelled, .connectionLost].contains(failure.code),
       let core = core.withLock(of: self, { $0 }), !core.isOpen
@@ -59,11 +60,11 @@ final class ExchangePlace: Sendable {
   }
 }
 
-/// Counts the bytes of an exchange, and tells the application.
+/// Counts the bytes of an exchange, and reports them to the application.
 final class ExchangeMeter: Sendable {
   private struct State {
     var progress = HTTPProgress()
-    /// What has left of the body that is being sent.
+    /// The bytes of the current request's body that have left.
     var sending: UInt64 = 0
   }
 
@@ -72,7 +73,7 @@ final class ExchangeMeter: Sendable {
 
   init(_ tell: (@Sendable (HTTPProgress) -> Void)?) { self.tell = tell }
 
-  /// Begins to count a body that is sent from its beginning.
+  /// Begins to count a body of `total` bytes, which is sent from its beginning.
   func begin(total: UInt64?) {
     state.withLock(of: self) { state in
       state.sending = 0
@@ -97,7 +98,7 @@ final class ExchangeMeter: Sendable {
 
   private func change(_ body: (inout State) -> Void) {
     guard let tell else { return }
-    // Under the lock, so that no older number comes behind a newer one.
+    // Under the lock, so that an older number is never reported after a newer one.
     state.withLock(of: self) { state in
       body(&state)
       tell(state.progress)

@@ -5,7 +5,7 @@ internal import AsyncHTTPClient
 internal import LongLinkDriver
 
 extension HTTPExchange {
-  /// The response in memory, or the one that is kept.
+  /// Returns the response with its body in memory, from the server or from the cache.
   func reply() async throws(LongLinkError) -> HTTPReply {
     let sent = sentFields
     let url = cacheKey(sent)
@@ -39,7 +39,7 @@ extension HTTPExchange {
       return confirmed ?? kept
     }
     let reply = try await read(opened)
-    // A redirected response belongs to its own URL, which may be asked for by itself.
+    // A redirected response belongs to another URL, under which it is not kept either.
     if let url, opened.address.withoutFragment == url {
       core.withCache { cache, now in
         cache.store(reply, for: url, sent, at: now, date: HTTPDate.now)
@@ -48,14 +48,14 @@ extension HTTPExchange {
     return reply
   }
 
-  /// The fields of the application and of the call.
+  /// The header fields that the application and the call have set.
   private var sentFields: HTTPFields {
     var fields = request.fields
     for field in extraFields.fields { fields[field.name] = field.value }
     return fields
   }
 
-  /// The key for the cache; nil if the response may neither be kept nor be a kept one.
+  /// The URL under which the response is kept; nil if the cache may not be used.
   private func cacheKey(_ sent: HTTPFields) -> String? {
     guard request.usesCache, core.configuration.cacheBytes > 0,
       core.configuration.cookies == nil, request.method == .get,

@@ -11,7 +11,7 @@ internal import NIOHTTP1
 internal import Synchronization
 
 extension HTTPExchange {
-  /// Sends one request, and again if its connection ends before the request has left.
+  /// Sends one request. Sends it again if its connection ends and a retry is safe.
   func send(
     to address: HTTPAddress, _ body: ReadyBody, _ place: ExchangePlace
   ) async throws(LongLinkError) -> Opened {
@@ -34,7 +34,7 @@ extension HTTPExchange {
       core.isOpen
     else { return false }
     if !hasLeft { return tries < HTTPExchange.mostRetries }
-    // The server may have closed a connection that it had served before, as the request left.
+    // An idle connection may have been closed by the server just as the request left.
     return tries == 0 && (request.retry.repeats || wasStale && method.isSafe)
       && (body.isReplayable || body.isEmpty)
   }
@@ -74,10 +74,10 @@ extension HTTPExchange {
       meter.expect(opened.length)
       return opened
     } catch {
-      // A head that has not left by now never does.
+      // From now on the head is not sent any more, if it was not.
       flight.withdraw()
       let failure = purpose.failure(of: note.value ?? error, flight, past: past)
-      // An error of the parser means that an answer had begun.
+      // A parser's error means that an answer had begun.
       hasLeft = flight.isSent
       wasStale = flight.isStale && !(error is HTTPParserError)
       past = failure.delivery
@@ -85,7 +85,7 @@ extension HTTPExchange {
     }
   }
 
-  /// The head of the next request.
+  /// The header fields of the next request.
   private func fields(
     for address: HTTPAddress, _ body: ReadyBody
   ) async throws(LongLinkError) -> HTTPHeaders {
@@ -94,7 +94,7 @@ extension HTTPExchange {
     for field in request.fields.fields {
       let name = field.name.lowercased()
       if !isAtHome, HTTPExchange.secret.contains(name) { continue }
-      // They describe a body that is not sent any more.
+      // These fields describe a body that is no longer sent.
       if !isSameMethod, name.hasPrefix("content-") { continue }
       headers.add(name: field.name, value: field.value)
     }
@@ -119,18 +119,18 @@ extension HTTPExchange {
     return headers
   }
 
-  /// The jar's cookies for the next request.
+  /// The value of `Cookie` from the jar for the next request; nil if there is none.
   func cookies(for address: HTTPAddress) -> String? {
     guard request.fields["Cookie"] == nil, request.secretFields["Cookie"] == nil else { return nil }
     return core.configuration.cookies?.field(for: address)
   }
 
-  /// Fields that no other origin gets.
+  /// The fields that only the origin of the request's URL gets.
   private static let secret: Set<String> = [
     "authorization", "cookie", "origin", "proxy-authorization",
   ]
 
-  /// The field `Authorization` of the next request.
+  /// The value of `Authorization` for the next request; nil for none.
   private func authorization(for address: HTTPAddress) async throws(LongLinkError) -> String? {
     switch request.authentication?.kind {
     case nil: return nil
@@ -171,7 +171,7 @@ extension HTTPExchange {
     return token
   }
 
-  /// Takes what a 401 asks for. Returns whether the request is to be sent again.
+  /// Handles a 401. Returns whether the request can now be sent again with an answer.
   func answerChallenge(
     _ opened: Opened, isProbe: Bool
   ) async throws(LongLinkError) -> Bool {
@@ -199,7 +199,8 @@ extension HTTPExchange {
     return true
   }
 
-  /// Why the challenge of a 401 was not answered, if it is for what it asks; empty otherwise.
+  /// The text that says why the challenge of a 401 was not answered; empty if there is nothing to
+  /// say.
   func unansweredChallenge(_ opened: Opened) -> String {
     guard opened.status == 401, isAtHome else { return "" }
     switch request.authentication?.kind {
@@ -213,7 +214,7 @@ extension HTTPExchange {
   }
 }
 
-/// Why a body could not be read to its end, if it could not.
+/// The error with which reading the request's body has failed, if it has.
 private final class BrokenBody: Sendable {
   private let error = Mutex<UploadError?>(nil)
 

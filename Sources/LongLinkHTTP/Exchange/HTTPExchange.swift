@@ -9,12 +9,12 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import Synchronization
 
-/// One request with all that belongs to it: redirects, challenges and retries, until a response
-/// comes that is the application's.
+/// One request with its redirects, challenges and retries, up to the response that the application
+/// gets.
 final class HTTPExchange {
-  /// The most bytes that are kept of the body of an error.
+  /// The most bytes of an error's body that are kept.
   static let errorBytes = 65_536
-  /// How often a request is sent again because its connection had ended before it left.
+  /// How often a request is sent again because its connection ended before the request left.
   static let mostRetries = 2
 
   let core: ServiceCore
@@ -22,24 +22,24 @@ final class HTTPExchange {
   var purpose: ExchangePurpose
   let meter: ExchangeMeter
   var extraFields = HTTPFields()
-  /// Whether a compressed response is of use.
+  /// Whether a compressed response is accepted.
   var acceptsCompression: Bool
-  // What redirects change.
+  // State that redirects change. `isAtHome`: no redirect has led to another origin.
   var address: HTTPAddress?
   var method: HTTPMethod
   var body = ReadyBody.none
   var isAtHome = true
-  // What challenges change.
+  // State that challenges change.
   var answered: String?
   var token: String?
   var challenges = 0
   /// Whether an empty request has shown that the server does not challenge.
   var hasProbed = false
-  // How the last request failed: whether its head had left, and whether that was on a connection
-  // which the server may have closed before.
+  // How the last request failed: whether its head had left, and whether it left on an idle
+  // connection, which the server may have closed before.
   var hasLeft = false
   var wasStale = false
-  /// What has happened to the requests so far.
+  /// The delivery of the requests so far.
   var past = Delivery.notSent
 
   init(
@@ -60,7 +60,8 @@ final class HTTPExchange {
       connectTimeout: core.configuration.connectTimeout)
   }
 
-  /// A response of the status 200 to 299, or 304 where it was asked for.
+  /// A response with the status 200 to 299, or 304 if the cache asked for it, whose body is not
+  /// read yet.
   struct Opened {
     let response: HTTPClientResponse
     let body: ResponseBody
@@ -85,7 +86,7 @@ final class HTTPExchange {
       response: opened.status)
   }
 
-  /// Sends the request, and follows what the responses ask for.
+  /// Sends the request, follows redirects and answers challenges, until there is a response.
   func open() async throws(LongLinkError) -> Opened {
     var address = try prepareAddress()
     let place = try core.enter(purpose)
@@ -105,7 +106,7 @@ final class HTTPExchange {
       switch opened.status {
       case 200..<300:
         if isProbe {
-          // The server asks for nothing: now with the body.
+          // The server does not challenge: the request can go with its body.
           _ = await errorBody(opened)
           hasProbed = true
           continue
@@ -140,8 +141,8 @@ final class HTTPExchange {
     return address
   }
 
-  /// Drops the kept responses of URLs that a request may have changed: its own, and those that the
-  /// response names, if they have the same origin.
+  /// Removes cached responses that a request may have changed: for its own URL, and for URLs that
+  /// the response names, if they have the same origin.
   private func forgetKept(_ opened: Opened) {
     guard !method.isSafe, core.configuration.cacheBytes > 0 else { return }
     var changed = [opened.address]
@@ -155,7 +156,8 @@ final class HTTPExchange {
     core.withCache { cache, _ in urls.forEach { cache.remove($0) } }
   }
 
-  /// Whether an empty request goes first, since the body can be sent only once.
+  /// Whether an empty request goes first, because a challenge is expected and the body can be sent
+  /// only once.
   private func needsProbe(_ address: HTTPAddress) -> Bool {
     guard !hasProbed, isAtHome, !body.isEmpty, !body.isReplayable,
       case .challenged(let credentials) = request.authentication?.kind
@@ -184,10 +186,10 @@ final class HTTPExchange {
     return redirect.address
   }
 
-  /// The error of a response, with the beginning of its body.
+  /// Makes the error of a response, with the beginning of its body.
   func rejection(_ opened: Opened, _ detail: String) async -> LongLinkError {
     let body = await errorBody(opened)
-    // What stands between here and the server answers these; the server may be at work.
+    // Proxies answer with these statuses; the server may still be working on the request.
     let isOfServer = ![408, 502, 503, 504].contains(opened.status)
     let text = body.isEmpty ? detail : "\(detail): \(PeerText(utf8: body))"
     return purpose.failure(
@@ -195,7 +197,7 @@ final class HTTPExchange {
       body: body, retryAfter: opened.response.headers.retryAfter)
   }
 
-  /// The beginning of a body that nobody waits for. The rest is dropped, with its connection.
+  /// Reads the beginning of a body, at most `errorBytes`. The rest is dropped with its connection.
   func errorBody(_ opened: Opened) async -> [UInt8] {
     let flight = opened.tail.flight
     let loop = core.client.eventLoopGroup.any()
@@ -212,12 +214,12 @@ final class HTTPExchange {
         bytes += chunk.prefix(HTTPExchange.errorBytes - bytes.count)
       }
     } catch {
-      // What is there of it has to do.
+      // The bytes that have arrived are used.
     }
     return bytes
   }
 
-  /// The server has accepted the credentials, and may say how it wants the next ones.
+  /// Records that the server has accepted the credentials, and its nonce for the next request.
   private func noteAccepted(_ opened: Opened) {
     guard isAtHome else { return }
     switch request.authentication?.kind {
@@ -231,7 +233,7 @@ final class HTTPExchange {
     }
   }
 
-  /// Throws for an encoding that was not asked for, which nobody could read.
+  /// Throws if the body has an encoding that was not asked for.
   private func checkEncoding(_ opened: Opened) throws(LongLinkError) {
     let encoding = opened.body.encoding
     guard !ResponseBody.encodings.contains(encoding), method != .head, opened.status != 204,
@@ -244,14 +246,14 @@ final class HTTPExchange {
 }
 
 extension HTTPHeaders {
-  /// How many seconds the sender asks to wait, at most 49 days; nil if it names none, or a date.
+  /// The seconds in `Retry-After`, at most 49 days; nil if it is missing or a date.
   var retryAfter: Duration? {
     first(name: "retry-after").flatMap { UInt32($0) }.map { .seconds(Swift.min($0, 4_233_600)) }
   }
 }
 
 extension HTTPExchange.Opened {
-  /// The length of a body that is not compressed.
+  /// The length of the body, if the head states it and the body is not compressed.
   var length: UInt64? {
     guard response.headers.first(name: "content-encoding") == nil else { return nil }
     return response.headers.first(name: "content-length").flatMap { UInt64($0) }

@@ -5,27 +5,27 @@ internal import LongLinkTransport
 internal import NIOCore
 internal import Synchronization
 
-/// One request on its way over one connection, as a connection's guard sees it.
+/// One request on its way over one connection. The exchange and the connection's guard share it.
 final class HTTPFlight: Sendable {
-  /// The header with which a guard recognises it. The guard removes it: it never leaves.
+  /// The header by which a guard recognises the flight. The guard removes it: it never leaves.
   static let header = "longlink-flight"
 
   private struct State {
     var isSent = false
-    /// Whether its connection had served another request before.
+    /// Whether the connection had served another request before.
     var isOnUsed = false
     var isAnswered = false
-    /// Whether its exchange has ended before its head was written.
+    /// Whether the exchange ended before the request's head was written.
     var isWithdrawn = false
     var isReadingBody = false
     var failure: HTTPFailure?
     var body: ResponseBytes?
-    /// Ends the exchange of the connection that it is on.
+    /// Closes the connection that the request is on; nil while there is none.
     var abort: (@Sendable (HTTPFailure) -> Void)?
   }
 
   let number: UInt64
-  /// When the exchange ends at the latest, from the head of its request on.
+  /// The deadline of the exchange, which holds once the request's head is written.
   let deadline: NIODeadline
   private let state = Mutex(State())
   private let progress: (@Sendable (_ sent: Int) -> Void)?
@@ -38,37 +38,37 @@ final class HTTPFlight: Sendable {
     self.progress = progress
   }
 
-  /// Whether its head was written.
+  /// Whether the request's head was written.
   var isSent: Bool { state.withLock(of: self) { $0.isSent } }
 
-  /// Whether the request went over a connection that had served others, and nothing of an answer
-  /// has come. The server may have closed the connection just then.
+  /// Whether the request went over a connection that had served others, and no byte of an answer
+  /// has come. The server may have closed the connection just before.
   var isStale: Bool { state.withLock(of: self) { $0.isSent && $0.isOnUsed && !$0.isAnswered } }
 
-  /// Whether the connection waits for the source of its body.
+  /// Whether the connection waits for the next piece of the request's body.
   var isReadingBody: Bool {
     get { state.withLock(of: self) { $0.isReadingBody } }
     set { state.withLock(of: self) { $0.isReadingBody = newValue } }
   }
 
-  /// Why this side has ended the request, if it has.
+  /// Why this side has ended the request; nil if it has not.
   var failure: HTTPFailure? { state.withLock(of: self) { $0.failure } }
 
-  /// Records that an answer has begun.
+  /// Records that an answer has begun to arrive.
   func noteAnswer() { state.withLock(of: self) { $0.isAnswered = true } }
 
-  /// Records that a response has begun, whose body comes in this sequence.
+  /// Records that a response has begun; `body` yields the bytes of its body.
   func begin(_ body: ResponseBytes) { state.withLock(of: self) { $0.body = body } }
 
-  /// The body of the response, for its one reader.
+  /// Takes the body of the response, for its only reader; nil if it was taken.
   func takeBody() -> ResponseBytes? { state.withLock(of: self) { $0.body.take() } }
 
-  /// Keeps its head from being written from now on, if it was not.
+  /// Prevents the request's head from being written, if it was not written yet.
   func withdraw() {
     state.withLock(of: self) { if !$0.isSent { $0.isWithdrawn = true } }
   }
 
-  /// Records that the request's head is being written to a connection. Returns false if its
+  /// Records that the request's head is about to be written to a connection. Returns false if the
   /// exchange has ended.
   func willSend(
     onUsed isOnUsed: Bool, _ abort: @escaping @Sendable (HTTPFailure) -> Void
@@ -82,7 +82,7 @@ final class HTTPFlight: Sendable {
     }
   }
 
-  /// Records that the connection has nothing more to do with the request.
+  /// Records that the connection is finished with the request.
   func hasLeft() {
     state.withLock(of: self) { $0.abort = nil }
   }
@@ -95,7 +95,7 @@ final class HTTPFlight: Sendable {
     state.withLock(of: self) { $0.failure = $0.failure ?? failure }
   }
 
-  /// Ends it, and the connection that it is on.
+  /// Ends the request with a failure, and closes its connection.
   func fail(_ failure: HTTPFailure) {
     let abort = state.withLock(of: self) { state in
       state.failure = state.failure ?? failure
@@ -115,21 +115,21 @@ enum HTTPFailure: Error, Hashable {
   case headTooLarge
   /// There were too many interim responses.
   case tooManyInterim
-  /// Nobody wants the rest.
+  /// The rest of the response is not wanted.
   case unwanted
-  /// The response ended before the request.
+  /// The response ended before the request was sent.
   case endedEarly
-  /// The compressed body is not what its encoding says.
+  /// The compressed body does not conform to its encoding.
   case damaged
-  /// The body is more times larger than its compressed bytes than this, which is the limit.
+  /// The body is more than this many times larger than its compressed bytes.
   case inflated(Int)
   /// The compressed body lacks its end.
   case truncated
-  /// The server has opened so many connections in a row, and let no request begin on them.
+  /// The server has opened this many connections in a row, and allowed no request on them.
   case unusable(Int)
 }
 
-/// The flights that have not reached a connection, by number.
+/// The flights that are not on a connection yet, by number.
 final class FlightTable: Sendable {
   private struct State {
     var flights: [UInt64: HTTPFlight] = [:]

@@ -5,19 +5,19 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTP2
 
-/// Watches one connection of HTTP/1, or one stream of HTTP/2: what has left of a request, the size
-/// of a response's head, how long the server is silent, and the deadline. The bytes of a response's
-/// body leave here to their reader: see `ResponseBytes`.
+/// Watches one connection of HTTP/1, or one stream of HTTP/2: which part of a request has left, the
+/// size of a response's head, how long the server is silent, and the deadline. It passes the bytes
+/// of a response's body to their reader directly: see `ResponseBytes`.
 ///
-/// It stands between the codec and the client. The client's own time-outs also run while nobody
-/// reads a response, and its errors do not state whether a request has left.
+/// It stands between the codec and async-http-client, whose own time-outs also run while nobody
+/// reads a response, and whose errors do not state whether a request has left.
 final class HTTPGuard: ChannelDuplexHandler {
   typealias InboundIn = HTTPClientResponsePart
   typealias InboundOut = HTTPClientResponsePart
   typealias OutboundIn = HTTPClientRequestPart
   typealias OutboundOut = HTTPClientRequestPart
 
-  /// The most bytes of a response's head: names, values, and 4 for each.
+  /// The most bytes of a response's head: names, values, and 4 for each field.
   static let headBytes = 65_536
   /// The most fields of a head.
   static let headFields = 100
@@ -37,7 +37,7 @@ final class HTTPGuard: ChannelDuplexHandler {
   private var isUsed = false
   private var interim = 0
   private var isRequestSent = false
-  /// Whether what follows belongs to a request whose head was not written.
+  /// Whether the parts that are written now belong to a request whose head was refused.
   private var isRefused = false
   /// The status of the response, once its head is there.
   private var status: UInt?
@@ -47,12 +47,12 @@ final class HTTPGuard: ChannelDuplexHandler {
   /// When the last read ended.
   private var readEnded = NIODeadline.distantPast
   private var body: ResponseBytes.Source?
-  /// Whether the reader of the body has enough for now.
+  /// Whether the reader of the body wants no more bytes for now.
   private var isPaused = false
-  /// Whether a read waits for the reader.
+  /// Whether a read was held back until the reader wants more.
   private var isReadHeld = false
   private var writesPending = 0
-  /// When something last happened that is not to be waited for again.
+  /// The instant from which the server's silence is measured.
   private var active = NIODeadline.distantPast
   private var timer: Scheduled<Void>?
   /// When `timer` fires.
@@ -113,7 +113,7 @@ final class HTTPGuard: ChannelDuplexHandler {
         if this.flight?.number == number { this.abort(failure, context) }
       }
     }
-    // A number without a flight is that of an exchange which has ended.
+    // If the head has a number but there is no flight, its exchange has ended.
     isRefused = !(isWanted ?? (number == nil))
     if isRefused { abort(flight?.failure ?? .unwanted, context) }
   }
@@ -133,7 +133,7 @@ final class HTTPGuard: ChannelDuplexHandler {
       this.writesPending -= 1
       this.touch(context)
       if count > 0, case .success = result { flight?.sent(count) }
-      // The response was there before.
+      // The response has ended before.
       if this.hasResponseEnded, this.isRequestSent, this.writesPending == 0,
         this.flight === flight
       {
@@ -150,9 +150,9 @@ final class HTTPGuard: ChannelDuplexHandler {
     }
     if !isReadPending {
       isReadPending = true
-      // The time in which nobody reads the body does not count. What it was silent for before
-      // does: a head, and what is in a body without being its content, may come byte by byte, and
-      // is read again and again.
+      // Time in which nobody reads the body does not count as silence. Silence before that does: a
+      // head, and parts of a body that are not its content, may come byte by byte, with a new read
+      // each time.
       if status != nil {
         let now = context.eventLoop.now
         setActive(now - max(readEnded - active, .zero), context)
@@ -173,7 +173,7 @@ final class HTTPGuard: ChannelDuplexHandler {
       flight?.noteAnswer()
       guard HTTPGuard.isSmall(head.headers) else { return abort(.headTooLarge, context) }
       if (100..<200).contains(head.status.code) {
-        // No life of the response: endless ones end by the time, and by their number.
+        // Not activity of the response: endless interim responses end by time and by their number.
         interim += 1
         if interim > HTTPGuard.interimHeads { return abort(.tooManyInterim, context) }
       } else {
@@ -184,7 +184,7 @@ final class HTTPGuard: ChannelDuplexHandler {
         beginBody(context)
       }
     case .body(let bytes):
-      // A frame of HTTP/2 may have none, and is no sign of life then.
+      // A frame of HTTP/2 may be empty, and is no activity then.
       guard bytes.readableBytes > 0 else { return }
       touch(context)
       if let body {
@@ -225,15 +225,15 @@ final class HTTPGuard: ChannelDuplexHandler {
     isPaused = false
   }
 
-  /// The response is whole before the request is.
+  /// Handles a response that ends before its request does.
   private func endEarly(_ data: NIOAny, _ context: ChannelHandlerContext) {
     hasResponseEnded = true
     guard version == .http1, (200..<300).contains(status ?? 0) else {
-      // The client forgets such a request, and whoever waits to write more of its body with it; on
-      // HTTP/2 its stream, too. An error behind what has come ends them all.
+      // async-http-client would forget the request, and a task that waits to write more of its
+      // body, and on HTTP/2 the stream. An error after the response ends them all.
       return abort(.endedEarly, context)
     }
-    // The rest of the request is still timed.
+    // The rest of the request still has its time limit.
     touch(context)
     context.fireChannelRead(data)
   }
@@ -258,7 +258,7 @@ final class HTTPGuard: ChannelDuplexHandler {
     disarm()
   }
 
-  /// The timer stays: the next request on the connection mostly comes before it fires.
+  /// Ends the request. The timer is kept: most often the next request begins before it fires.
   private func end() {
     flight?.hasLeft()
     flight = nil
@@ -271,7 +271,7 @@ final class HTTPGuard: ChannelDuplexHandler {
   }
 
   private func abort(_ failure: HTTPFailure, _ context: ChannelHandlerContext) {
-    // Who reads the response has all of it.
+    // After the response's end, its reader needs no failure.
     if !hasResponseEnded { flight?.note(failure) }
     end()
     context.fireErrorCaught(failure)
@@ -287,7 +287,7 @@ final class HTTPGuard: ChannelDuplexHandler {
     schedule(at: active + idle, context)
   }
 
-  /// Lets the timer fire at a time or before, and at the deadline.
+  /// Makes sure that the timer fires by `time` and by the deadline.
   private func schedule(at time: NIODeadline, _ context: ChannelHandlerContext) {
     guard let flight else { return }
     let deadline = min(time, flight.deadline)
@@ -307,8 +307,8 @@ final class HTTPGuard: ChannelDuplexHandler {
     guard let flight else { return }
     let now = context.eventLoop.now
     if now >= flight.deadline { return abort(.deadline, context) }
-    // The time in which the source of the body has nothing does not count either. A head is always
-    // waited for, also by a read that was under way before this guard was there.
+    // Time in which the request's body has no next piece does not count either. For a head the
+    // server is always waited for, even if the read began before this guard was installed.
     let isWaiting =
       if hasResponseEnded {
         true

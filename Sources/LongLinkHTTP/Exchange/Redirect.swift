@@ -2,11 +2,11 @@
 
 #if HTTP
 
-/// Where a redirect leads, by rules of our own.
+/// The target of a redirect, by the rules of this module.
 struct Redirect: Equatable {
   /// Why a redirect is not followed.
   enum Refusal: Error, Equatable {
-    /// The status is no redirect that can be followed.
+    /// The status is not a redirect that can be followed.
     case status
     case noLocation
     case badLocation(String)
@@ -14,7 +14,7 @@ struct Redirect: Equatable {
     case loop
     /// The redirect leads from https to http.
     case insecure
-    /// The body would have to be sent again, and cannot be read again.
+    /// The body would have to be sent again, but can be read only once.
     case bodyIsGone
   }
 
@@ -38,14 +38,14 @@ struct Redirects {
     visited = [Redirects.key(address, method, cookies)]
   }
 
-  /// What a request repeats if it is equal. With other cookies the answer may be another.
+  /// Identifies a request, to find loops. With other cookies the answer may differ.
   private static func key(
     _ address: HTTPAddress, _ method: HTTPMethod, _ cookies: String?
   ) -> String {
     "\(method.rawValue) \(address.withoutFragment) \(cookies ?? "")"
   }
 
-  /// Returns where a response leads to. `cookies` are those for a request to an address.
+  /// Returns the target of a response's redirect. `cookies` returns the cookies for an address.
   mutating func follow(
     _ status: Int, to location: String?, from address: HTTPAddress, _ method: HTTPMethod,
     canSendBodyAgain: Bool, cookies: (HTTPAddress) -> String? = { _ in nil }

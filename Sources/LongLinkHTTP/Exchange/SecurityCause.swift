@@ -5,12 +5,12 @@ internal import AsyncHTTPClient
 internal import LongLinkCore
 internal import NIOSSL
 
-/// What the failures of TLS are called, from the errors of swift-nio-ssl.
+/// Translates TLS errors of swift-nio-ssl to `SecurityFailure`.
 ///
-/// BoringSSL does not tell why a chain was not valid, only that it was not: an expired certificate,
-/// one that is not valid yet, and one of an unknown authority are one code here.
+/// BoringSSL only tells that a chain is not valid, not why: a certificate that has expired, one
+/// that is not valid yet, and one of an unknown authority get the same code here.
 enum SecurityCause {
-  /// Why a connection could not be secured, or is no longer secure; nil for any other error.
+  /// The security failure behind an error; nil if it has another cause.
   static func failure(of cause: any Error) -> SecurityFailure? {
     switch cause {
     case let cause as NIOSSLError: handlerFailure(cause)
@@ -38,14 +38,14 @@ enum SecurityCause {
   private static func libraryFailure(_ cause: BoringSSLError) -> SecurityFailure {
     switch cause {
     case .sslError(let errors), .unknownError(let errors):
-      // The others, if there are some, say what the first has led to.
+      // The first error is the cause of the others.
       errors.first.map { failure(named: CauseText.reason(of: "\($0)")) } ?? damaged("no reason")
     case .zeroReturn, .syscallError: cutInHandshake
     default: damaged("\(cause)")
     }
   }
 
-  /// The failure that BoringSSL's name of a reason stands for.
+  /// The failure for a reason as BoringSSL names it.
   static func failure(named reason: String) -> SecurityFailure {
     switch reason {
     case "EOF during handshake": cutInHandshake
@@ -71,7 +71,7 @@ enum SecurityCause {
     }
   }
 
-  /// An alert of the server.
+  /// The failure for an alert of the server.
   private static func alert(_ reason: String) -> SecurityFailure {
     switch reason {
     case "TLSV1_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_NO_CERTIFICATE":
@@ -91,7 +91,7 @@ enum SecurityCause {
     }
   }
 
-  /// The alerts about a certificate of this side.
+  /// The reasons of alerts about this side's certificate.
   private static let rejections: Set<String> = [
     "SSLV3_ALERT_BAD_CERTIFICATE", "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE",
     "SSLV3_ALERT_CERTIFICATE_REVOKED", "SSLV3_ALERT_CERTIFICATE_EXPIRED",
@@ -135,8 +135,8 @@ enum SecurityCause {
 }
 
 extension SecurityFailure.Code {
-  /// Whether the failure is about who the client is, of which a server of TLS 1.3 speaks only when
-  /// the client's first bytes may have left.
+  /// Whether the failure is about the client's identity. In TLS 1.3 the server reports that so late
+  /// that the client's first bytes may have left.
   var isAboutThisSide: Bool {
     self == .clientCertificateRequired || self == .certificateRejected
   }

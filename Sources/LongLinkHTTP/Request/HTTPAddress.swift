@@ -4,14 +4,14 @@
 internal import Foundation
 internal import LongLinkCore
 
-/// The URL of a request, with what is asked of it.
+/// The URL of a request, and its parts.
 struct HTTPAddress: Hashable, Sendable {
-  /// Why a text is no URL that a request can go to.
+  /// Why a text is not a URL for a request.
   enum Problem: Error {
     case malformed
     case scheme
     case host
-    /// A name or password in the URL.
+    /// The URL has a name or a password.
     case user
     case tooLong
   }
@@ -22,11 +22,11 @@ struct HTTPAddress: Hashable, Sendable {
   /// The whole URL, with its fragment.
   let text: String
   let isSecure: Bool
-  /// The scheme, host and port: whom credentials are for.
+  /// The scheme, host and port: credentials belong to an origin.
   let origin: String
   let host: String
   let path: String
-  /// What the request's first line has: the path and the query.
+  /// The target in the request's first line: the path and the query.
   let target: String
   let fragment: String?
 
@@ -62,7 +62,8 @@ struct HTTPAddress: Hashable, Sendable {
     text = url.absoluteString
   }
 
-  /// Where a `Location` points to from here. It keeps the fragment if it has none of its own.
+  /// The target of a `Location` field, relative to this URL. Without a fragment of its own, it
+  /// keeps this one's.
   func resolving(_ location: String) throws(Problem) -> HTTPAddress {
     guard location.utf8.count <= HTTPAddress.mostBytes else { throw .tooLong }
     guard !location.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }),
@@ -70,7 +71,7 @@ struct HTTPAddress: Hashable, Sendable {
     else { throw .malformed }
     guard var components = URLComponents(url: url.absoluteURL, resolvingAgainstBaseURL: true)
     else { throw .malformed }
-    // Nobody gets credentials from a redirect.
+    // Credentials in a redirect are dropped.
     components.percentEncodedUser = nil
     components.percentEncodedPassword = nil
     if components.percentEncodedFragment == nil { components.percentEncodedFragment = fragment }
@@ -83,14 +84,14 @@ struct HTTPAddress: Hashable, Sendable {
     String(text.prefix { $0 != "#" })
   }
 
-  /// The URL without query and fragment, which may have secrets, for errors.
+  /// The URL for errors: without query and fragment, which may contain secrets.
   var safeText: String { "\(PeerText(String(text.prefix { $0 != "?" && $0 != "#" })))" }
 
-  /// A text that need not be a URL, without what may be secret in one, for errors.
+  /// Any text for errors, without the parts that may contain secrets if it is a URL.
   static func shown(_ text: String) -> PeerText {
     let plain = text.prefix { $0 != "?" && $0 != "#" }
     let start = plain.firstRange(of: "://")?.upperBound ?? plain.startIndex
-    // A name and a password end at the last mark, even if they are not escaped.
+    // Name and password end at the last `@`, even if they contain another one.
     guard let mark = plain[start...].lastIndex(of: "@") else { return PeerText(String(plain)) }
     return PeerText(String(plain[..<start]) + String(plain[plain.index(after: mark)...]))
   }

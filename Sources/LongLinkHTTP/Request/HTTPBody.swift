@@ -16,7 +16,7 @@ public struct HTTPBody: Sendable {
   }
 
   let source: Source
-  /// The value of `Content-Type`; nil for none, and for a form with files, which makes its own.
+  /// The value of `Content-Type`. Nil for no body, and for a form with files, which has its own.
   public let contentType: String?
   /// Whether the body can be read again, for a redirect or when the server asks who sends it.
   /// Default true.
@@ -54,12 +54,12 @@ public struct HTTPBody: Sendable {
     HTTPBody(source: .multipart(body), contentType: nil)
   }
 
-  /// A file or a sequence as it is. It is read while it is sent.
+  /// A file or a sequence, unchanged. It is read while it is sent.
   public static func content(_ content: UploadContent, contentType: String) -> HTTPBody {
     HTTPBody(source: .content(content), contentType: contentType)
   }
 
-  /// The text as URL's standard writes the value of a form's field.
+  /// The text, encoded as the URL standard encodes the value of a form's field.
   static func escaped(_ text: String) -> String {
     var result = ""
     for byte in text.utf8 {
@@ -77,7 +77,7 @@ public struct HTTPBody: Sendable {
   }
 }
 
-/// A body that is ready to be sent any number of times.
+/// A prepared body, which can be sent.
 struct ReadyBody: Sendable {
   enum Source: Sendable {
     case none
@@ -91,7 +91,7 @@ struct ReadyBody: Sendable {
 
   static let none = ReadyBody(source: .none, contentType: nil)
 
-  /// The number of its bytes, if it is known.
+  /// The number of the body's bytes; nil if it is not known.
   var length: UInt64? {
     switch source {
     case .none: 0
@@ -106,7 +106,7 @@ struct ReadyBody: Sendable {
 }
 
 extension HTTPBody {
-  /// Looks at the files, off the loop.
+  /// Prepares the body: looks at its files, off the loop.
   func prepare() async throws(UploadError) -> ReadyBody {
     switch source {
     case .none: return .none
@@ -126,13 +126,14 @@ extension HTTPBody {
   }
 }
 
-/// The pieces of an upload for the client below, which asks for each when the last one was written.
+/// The pieces of an upload for async-http-client, which asks for each when the last one was
+/// written.
 struct BodyBuffers: AsyncSequence, Sendable {
   typealias Element = ByteBuffer
 
   let upload: PreparedUpload
   let flight: HTTPFlight
-  /// Hears why the body could not be read to its end.
+  /// Called with the error if the body cannot be read to its end.
   let failed: @Sendable (UploadError) -> Void
 
   func makeAsyncIterator() -> Iterator {

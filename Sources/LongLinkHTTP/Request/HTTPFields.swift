@@ -42,7 +42,7 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     fields.filter { HTTPFields.isSame($0.name, name) }.map(\.value)
   }
 
-  /// Returns the fields whose names, in lower case, are not among these.
+  /// Returns the fields whose names, in lower case, are not in `names`.
   func without(_ names: Set<String>) -> HTTPFields {
     var rest = self
     rest.fields.removeAll { names.contains($0.name.lowercased()) }
@@ -58,8 +58,8 @@ public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     one.utf8.count == other.utf8.count && one.lowercased() == other.lowercased()
   }
 
-  /// The first field that could break the head: a name that is no token, or a value with a line's
-  /// end or another control character.
+  /// The first field that could break the head: its name is no token, or its value has a line break
+  /// or another control character. Nil if all are valid.
   var invalid: Field? {
     fields.first { field in
       !HTTPMethod.isToken(field.name)
@@ -73,7 +73,7 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
   /// The method's name, such as `GET`.
   public let rawValue: String
 
-  /// Makes a method; nil if the name is no token.
+  /// Makes a method; nil if the name is not a token.
   public init?(rawValue: String) {
     guard HTTPMethod.isToken(rawValue) else { return nil }
     self.rawValue = rawValue
@@ -83,7 +83,7 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
 
   /// `GET` reads a resource.
   public static let get = HTTPMethod("GET")
-  /// `HEAD` reads the head of a response alone.
+  /// `HEAD` reads only the head of a response.
   public static let head = HTTPMethod("HEAD")
   /// `POST` sends a body to a resource, which decides what to do with it.
   public static let post = HTTPMethod("POST")

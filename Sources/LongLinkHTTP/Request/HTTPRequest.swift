@@ -3,7 +3,7 @@
 #if HTTP
 public import LongLinkCore
 
-/// A request of HTTP, for an ``HTTPService``.
+/// An HTTP request, for an ``HTTPService``.
 ///
 /// ```swift
 /// var request = HTTPRequest(.post, "https://example.com/photos")
@@ -15,15 +15,15 @@ public struct HTTPRequest: Sendable {
   public var method: HTTPMethod
   /// The URL: http or https, at most 8 KiB, without a name or a password.
   public var url: String
-  /// The header fields. `Host`, and those for the body's type, length and encoding, are added.
+  /// The header fields. `Host`, and the fields for the body's type, length and encoding, are added.
   public var fields: HTTPFields
-  /// Further fields, such as keys, that no other origin gets: a redirect to one drops them, as it
-  /// drops `authentication`, and the fields `Authorization`, `Cookie`, `Origin` and
+  /// Further fields, such as keys, that only the origin of `url` gets. A redirect to another origin
+  /// drops them, and also `authentication` and the fields `Authorization`, `Cookie`, `Origin` and
   /// `Proxy-Authorization`.
   public var secretFields: HTTPFields
   /// The body. Default: none.
   public var body: HTTPBody
-  /// How the request proves who sends it. Default: not at all.
+  /// How the request proves who sends it. Default nil: not at all.
   public var authentication: HTTPAuthentication?
   /// The time limit for the whole exchange, redirects and response body included. Default nil:
   /// `HTTPConfiguration.timeout` applies.
@@ -34,7 +34,7 @@ public struct HTTPRequest: Sendable {
   /// The most bytes of the response body that `send` accepts; files and sequences have no bound.
   /// Default nil: `HTTPConfiguration.maxResponseBytes` applies.
   public var maxResponseBytes: Int?
-  /// Whether a compressed response is asked for; never for a file. Default true.
+  /// Whether a compressed response is accepted; never for a download. Default true.
   public var acceptsCompression: Bool
   /// Whether the cache may answer the request, and may keep its response, as the server allows.
   /// Default false.

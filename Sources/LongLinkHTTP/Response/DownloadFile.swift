@@ -7,11 +7,11 @@ internal import LongLinkDriver
 internal import LongLinkTransport
 internal import LongLinkUploadMessages
 
-/// The file of a download until it is whole: `NAME.part`, and beside it a record of the version of
-/// which its bytes are. Its methods block: call them off the loop.
+/// The file of a download until it is complete: `NAME.part`, and beside it a record of the version
+/// to which its bytes belong. Its methods block: call them off the loop.
 ///
-/// The bytes always belong to the version in the record: it is removed before bytes of another
-/// version are written, and written before the first of them.
+/// The bytes always belong to the version in the record: the record is removed before bytes of
+/// another version are written, and written before the first of them.
 final class DownloadFile: Sendable {
   private let path: String
   private let part: OpenFile
@@ -32,8 +32,8 @@ final class DownloadFile: Sendable {
     self.part = part
   }
 
-  /// The path with `.part`, or with a hash in place of a name that would leave no room for suffixes
-  /// within the 255 bytes of a name.
+  /// The path with `.part`. If the name would be longer than 255 bytes with all suffixes, a hash
+  /// takes its place.
   private static func partName(of path: String) -> String {
     let bytes = Array(path.utf8)
     let folder = bytes.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0
@@ -43,12 +43,12 @@ final class DownloadFile: Sendable {
     return String(decoding: bytes[..<folder], as: UTF8.self) + "longlink-\(short).part"
   }
 
-  /// Opens and locks what the path names; nil if another download has it.
+  /// Opens and locks the file at a path; nil if another download has locked it.
   private static func locked(_ path: String) throws(FileError) -> OpenFile? {
     for _ in 0..<8 {
       let file = try OpenFile.update(path)
       guard try file.lock() else { return nil }
-      // Between the two, another download may have given the file its final name.
+      // Before the lock, another download may have renamed the file.
       let own = try file.identity
       if let named = try? FileIdentity(at: path), named.device == own.device,
         named.inode == own.inode
@@ -63,7 +63,7 @@ final class DownloadFile: Sendable {
   /// Lets another download write the part.
   func unlock() { part.unlock() }
 
-  /// What is there, and of which version; nil if that is not certain.
+  /// The bytes that are there, and their version; nil if the version is not certain.
   func kept(of url: String) throws(DownloadProblem) -> KeptPart? {
     guard let bytes = try? record.read(limit: DownloadFile.mostRecordBytes) else { return nil }
     let lines = String(decoding: bytes, as: UTF8.self)
@@ -74,8 +74,8 @@ final class DownloadFile: Sendable {
     return size > 0 ? KeptPart(count: size, tag: lines[2], total: UInt64(lines[3])) : nil
   }
 
-  /// Begins with no bytes of a version, which has `total` bytes if that is known. Without a tag it
-  /// cannot be gone on with, nor without a record of it. Returns whether it can.
+  /// Empties the part for a version, which has `total` bytes if that is known. Returns whether the
+  /// download can be resumed later: only with a tag, and if its record could be written.
   func begin(_ url: String, tag: String?, total: UInt64?) throws(DownloadProblem) -> Bool {
     record.remove()
     try DownloadProblem.wrapping { () throws(FileError) in
@@ -89,7 +89,7 @@ final class DownloadFile: Sendable {
       try record.replace(with: Array(text.utf8), suffix: "new")
       return true
     } catch {
-      // An older record was removed.
+      // The older record is already removed.
       return false
     }
   }
@@ -98,7 +98,7 @@ final class DownloadFile: Sendable {
     if let error = part.write(bytes[...], at: offset).error { throw DownloadProblem(error) }
   }
 
-  /// Gives the whole file its name.
+  /// Gives the complete file its name.
   func finish() throws(DownloadProblem) {
     try DownloadProblem.wrapping { () throws(FileError) in
       try part.sync()
@@ -108,18 +108,18 @@ final class DownloadFile: Sendable {
     FileCall.syncFolder(of: path)
   }
 
-  /// Removes what cannot be gone on with.
+  /// Removes a part that cannot be resumed.
   func abandon() {
     record.remove()
     _ = unsafe unlink(part.path)
   }
 }
 
-/// The part of a download that is there.
+/// The bytes of an earlier download that can be resumed.
 struct KeptPart {
   let count: UInt64
   let tag: String
-  /// The bytes of the whole version, if they are known.
+  /// The number of bytes of the whole version; nil if it is not known.
   let total: UInt64?
 }
 
@@ -139,7 +139,7 @@ struct DownloadProblem: Error, CustomStringConvertible {
     do throws(FileError) { return try work() } catch { throw DownloadProblem(error) }
   }
 
-  /// Runs work that blocks off the loop.
+  /// Runs blocking work off the loop.
   static func offloading<Value: Sendable>(
     _ work: @escaping @Sendable () throws(DownloadProblem) -> Value
   ) async throws(DownloadProblem) -> Value {

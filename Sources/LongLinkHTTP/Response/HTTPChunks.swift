@@ -7,16 +7,16 @@ internal import Synchronization
 
 /// The body of a response, in the chunks in which it arrives.
 ///
-/// No more is received than the reader takes, and what fits into the buffers of the connection. It
+/// The service receives no more than the reader takes and the connection's buffers hold. The body
 /// can be read once; `DocumentReader` of LongLinkReaders reads documents from it. When the task of
-/// the reader is cancelled, it throws `cancelled`.
+/// the reader is cancelled, reading throws `cancelled`.
 public struct HTTPChunks: AsyncSequence, Sendable {
   let source: ChunkSource
 
   /// Begins to read.
   public func makeAsyncIterator() -> Iterator { Iterator(reader: source.begin()) }
 
-  /// The position of a reader.
+  /// A reader of the body's chunks.
   public struct Iterator: AsyncIteratorProtocol {
     let reader: ChunkReader
 
@@ -30,14 +30,14 @@ public struct HTTPChunks: AsyncSequence, Sendable {
       try await reader.next(isolation: actor)
     }
 
-    /// Returns the next chunk, like the other form.
+    /// Returns the next chunk, like `next(isolation:)`.
     public mutating func next() async throws(LongLinkError) -> [UInt8]? {
       try await reader.next(isolation: nil)
     }
   }
 }
 
-/// A body, and the exchange that it belongs to.
+/// The unread body of a response, and the exchange that it belongs to.
 final class ChunkSource: Sendable {
   private let body: Mutex<ResponseBody?>
   private let exchange: ExchangeTail
@@ -55,7 +55,7 @@ final class ChunkSource: Sendable {
 final class ChunkReader {
   private var reader: ResponseReader?
   private let exchange: ExchangeTail
-  /// Whether another reader has the body.
+  /// Whether the body was given to another reader before.
   private var isSecond: Bool
 
   init(_ reader: ResponseReader?, _ exchange: ExchangeTail) {
@@ -76,7 +76,7 @@ final class ChunkReader {
         return bytes
       }
     } catch {
-      // It is told while the place is still held.
+      // Made while the exchange still has its place, which knows whether the service has closed.
       let failure = exchange.failure(of: error)
       end()
       throw failure

@@ -3,7 +3,7 @@
 #if HTTP
 public import LongLinkDriver
 
-/// Why a download has ended without its file.
+/// Why a download has failed.
 public enum HTTPDownloadError: Error, Sendable, CustomStringConvertible {
   /// The exchange failed.
   case exchange(LongLinkError)
@@ -25,25 +25,25 @@ extension HTTPDownloadError: CancellableError {
   }
 }
 
-/// A file that was received.
+/// A file that was downloaded.
 public struct HTTPDownload: Hashable, Sendable {
-  /// The bytes of the whole file.
+  /// The number of bytes of the whole file.
   public let bytes: UInt64
-  /// The bytes of the file that were there from an earlier download.
+  /// The number of the file's bytes that an earlier download had left.
   public let keptBytes: UInt64
 }
 
 extension HTTPService {
-  /// Receives a response into a file, which appears under its name when it is whole.
+  /// Receives a response into a file, which gets its name when it is complete.
   ///
-  /// Until then it is `PATH.part`. If the download fails and the server has given a strong tag
-  /// (`ETag`), what is there is kept, and the next download of the same URL to the same path asks
-  /// for the rest, if `resumes` is true. `PATH.part.etag` keeps the URL, the tag and the length; a
-  /// name of over 241 bytes is replaced with its hash in both. The server is asked with `If-Range`,
-  /// so that the file is never made of two versions. Two downloads to one path at the same time do
-  /// not work: the second fails.
+  /// Until then the file is `PATH.part`. If the download fails and the server has given a strong
+  /// tag (`ETag`), the received bytes are kept, and the next download of the same URL to the same
+  /// path asks for the rest, if `resumes` is true. `PATH.part.etag` keeps the URL, the tag and the
+  /// length; a name of over 241 bytes is replaced with its hash in both. The server is asked with
+  /// `If-Range`, so that a file never mixes two versions. Of two downloads to one path at the same
+  /// time, the second fails.
   ///
-  /// The file has no bound but the disk's. Redirects, authentication and the time-outs are those of
+  /// The size is bounded only by the disk. Redirects, authentication and time-outs are as with
   /// `open`.
   @discardableResult
   public func download(
@@ -65,7 +65,7 @@ extension HTTPService {
   }
 }
 
-/// One download on its way.
+/// A running download.
 struct FileDownload {
   private static let pieceBytes = 262_144
 
@@ -73,7 +73,7 @@ struct FileDownload {
   let request: HTTPRequest
   let path: String
   let file: DownloadFile
-  /// Whether what is there can be gone on with.
+  /// Whether the received bytes can be resumed later.
   private var isResumable = false
   private var offset: UInt64 = 0
 
@@ -119,13 +119,13 @@ struct FileDownload {
       detail: "the server sends a range that nobody asked for")
   }
 
-  /// Asks for the file, or for the rest of it, and returns where the bytes begin, and for the rest
-  /// where they end. Nil if the answer does not fit what is there.
+  /// Requests the file, or the rest of it. Returns the offset of the first byte, and for a rest the
+  /// offset after the last. Nil if the response does not fit the kept bytes.
   private func open(
     after kept: KeptPart?
   ) async throws(LongLinkError) -> (HTTPResponse, start: UInt64, end: UInt64?)? {
     let exchange = HTTPExchange(request, on: core)
-    // The bytes of a range are those of the encoding.
+    // A range counts bytes of the encoded body.
     exchange.acceptsCompression = false
     if let kept {
       exchange.extraFields["Range"] = "bytes=\(kept.count)-"
@@ -142,7 +142,7 @@ struct FileDownload {
     guard let kept, response.fields["ETag"].map({ $0 == kept.tag }) ?? true,
       response.fields["Content-Encoding"] == nil,
       let range = ContentRange(response.fields["Content-Range"]), range.first == kept.count,
-      // A server that changes the size under one strong tag cannot be trusted with the rest.
+      // If a server changes the size under the same strong tag, the rest may not fit.
       range.total == nil || kept.total == nil || range.total == kept.total
     else { return nil }
     return (response, kept.count, range.total ?? kept.total ?? range.last + 1)
@@ -189,7 +189,7 @@ struct FileDownload {
       do throws(LongLinkError) {
         chunk = try await reader.next(isolation: #isolation)
       } catch {
-        // What has arrived is kept.
+        // The bytes that have arrived are kept.
         failure = error
       }
       if let chunk { piece += chunk }
@@ -206,7 +206,7 @@ struct FileDownload {
     }
   }
 
-  /// The strong tag of a version whose rest can be asked for.
+  /// The strong tag of the response's version; nil if a download of it cannot be resumed.
   private static func tag(of response: HTTPResponse) -> String? {
     guard response.status == 200, response.fields["Content-Encoding"] == nil,
       let tag = response.fields["ETag"], tag.hasPrefix("\""), tag.hasSuffix("\""),
@@ -216,7 +216,7 @@ struct FileDownload {
   }
 }
 
-/// The value of `Content-Range`: `bytes 5-9/10`.
+/// The value of a `Content-Range` field, such as `bytes 5-9/10`.
 struct ContentRange: Equatable {
   let first: UInt64
   let last: UInt64

@@ -4,12 +4,12 @@
 internal import CZlib
 internal import NIOCore
 
-/// Decompresses a body, gzip (RFC 1952) or zlib, by one piece for each call: never more of it is in
-/// memory.
+/// Decompresses a body in gzip (RFC 1952) or zlib format. Each call returns one piece, so that no
+/// more is in memory.
 @safe final class Inflater {
   /// The most bytes of a piece.
   private static let pieceBytes = 65_536
-  /// The size up to which a body may be any times larger than its compressed bytes.
+  /// The decompressed size up to which the ratio to the compressed bytes is not limited.
   static let freeBytes = 1_048_576
 
   private let stream: UnsafeMutablePointer<z_stream>
@@ -17,14 +17,14 @@ internal import NIOCore
   private var input = ByteBuffer()
   private var compressed = 0
   private var inflated = 0
-  /// Whether a member is begun, and has not ended. A body without bytes is empty.
+  /// Whether a gzip member has begun and has not ended. An empty body has none.
   private var isWithin = false
 
   init(maxInflation: Int) {
     self.maxInflation = maxInflation
     unsafe stream = .allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
-    // The largest window, and either of the two formats.
+    // The largest window; gzip or zlib is detected.
     let status = unsafe inflateInit2_(
       stream, MAX_WBITS + 32, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     precondition(status == Z_OK, "zlib cannot be used: \(status)")
@@ -35,16 +35,16 @@ internal import NIOCore
     unsafe stream.deallocate()
   }
 
-  /// Takes the next compressed bytes, when the last ones are used up.
+  /// Adds compressed bytes. Call it only when all earlier ones are used up.
   func add(_ bytes: ByteBuffer) {
     input = bytes
     compressed += bytes.readableBytes
   }
 
-  /// Returns the next piece, not empty; nil if there is none without further bytes.
+  /// Returns the next piece, which is not empty; nil if more compressed bytes are needed.
   func next() throws(HTTPFailure) -> [UInt8]? {
     while isWithin || input.readableBytes > 0 {
-      // The members of gzip follow each other.
+      // A gzip body may have several members.
       if !isWithin { unsafe inflateReset(stream) }
       let (piece, status) = inflate()
       guard [Z_OK, Z_STREAM_END, Z_BUF_ERROR].contains(status) else { throw .damaged }
@@ -63,7 +63,7 @@ internal import NIOCore
     let most = Inflater.pieceBytes
     return unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: most) { piece in
       var status = Z_OK
-      // The pointers hold during the call alone.
+      // The pointers are valid only during the call.
       unsafe input.readWithUnsafeMutableReadableBytes { bytes in
         unsafe stream.pointee.next_in = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         unsafe stream.pointee.avail_in = UInt32(bytes.count)
@@ -77,7 +77,7 @@ internal import NIOCore
     }
   }
 
-  /// Throws if the body has ended too early.
+  /// Throws if the body ended before its compressed format did.
   func finish() throws(HTTPFailure) {
     if isWithin { throw .truncated }
   }

@@ -5,31 +5,31 @@ internal import AsyncHTTPClient
 internal import NIOCore
 internal import NIOHTTP1
 
-/// The bytes of a response's body, from the guard of its connection to their reader.
+/// The bytes of a response's body, on their way from the connection's guard to their reader.
 ///
-/// The client below drops what waits for the reader when the connection ends, so they do not go
-/// through it. Here all bytes that have arrived come before the end. How the body has ended, the
-/// client's own body tells, in which there are no bytes.
+/// They bypass async-http-client, which drops unread bytes when the connection ends: here all
+/// received bytes come before the end. How the body ended is told by the client's own body, which
+/// stays empty.
 typealias ResponseBytes = NIOAsyncSequenceProducer<
   ByteBuffer, NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark, ResponseDemand
 >
 
-/// Tells a connection's guard that the reader wants more.
+/// Tells a connection's guard that the reader wants more bytes.
 struct ResponseDemand: NIOAsyncSequenceProducerDelegate {
   let produce: @Sendable () -> Void
 
   func produceMore() { produce() }
 
-  /// The end of the client's own body ends the exchange.
+  /// Does nothing: the end of the client's own body ends the exchange.
   func didTerminate() {}
 }
 
-/// The body of one response. While it is kept, its exchange goes on.
+/// The unread body of one response. While this value exists, the exchange goes on.
 struct ResponseBody {
-  /// The encodings that are read; the first two are none.
+  /// The content encodings that can be read. The first two mean no compression.
   static let encodings = ["", "identity", "gzip", "x-gzip", "deflate"]
 
-  /// The encoding, in lower case; several are separated by commas.
+  /// The content encoding, in lower case; several are separated by commas.
   let encoding: String
   private let bytes: ResponseBytes?
   private let ending: HTTPClientResponse.Body
@@ -44,7 +44,7 @@ struct ResponseBody {
     self.maxInflation = maxInflation
   }
 
-  /// Begins to read. It is called once.
+  /// Returns the reader. Call it only once.
   func reader() -> ResponseReader {
     let isCompressed = ResponseBody.encodings.dropFirst(2).contains(encoding)
     return ResponseReader(
@@ -52,7 +52,7 @@ struct ResponseBody {
   }
 }
 
-/// The one reader of a body.
+/// The only reader of a response's body.
 final class ResponseReader {
   private var bytes: ResponseBytes.AsyncIterator?
   private let ending: HTTPClientResponse.Body
@@ -80,15 +80,15 @@ final class ResponseReader {
         return Array(buffer.readableBytesView)
       }
     }
-    // The sequences end when the task is cancelled.
+    // A cancelled task ends the sequences early.
     try Task.checkCancellation()
     do {
       for try await _ in ending {}
       try Task.checkCancellation()
     } catch HTTPFailure.endedEarly {
-      // The body is whole all the same.
+      // The body is complete: only the request is not.
     }
-    // The client ends its body also when this side has ended the exchange.
+    // The client's body also ends without an error if this side has ended the exchange.
     if let failure = flight.failure { throw failure }
     try inflater?.finish()
     return nil

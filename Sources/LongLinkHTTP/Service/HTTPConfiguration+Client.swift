@@ -7,11 +7,11 @@ internal import NIOCore
 internal import NIOSSL
 
 extension HTTPConfiguration {
-  /// The configuration of the client below, whose connections get guards.
+  /// The configuration of async-http-client, whose connections get guards.
   func client(_ flights: FlightTable) throws(LongLinkError) -> HTTPClient.Configuration {
     var configuration = HTTPClient.Configuration(
       tlsConfiguration: try tls.configuration(),
-      // Redirects are followed above, by rules of our own.
+      // `HTTPExchange` follows redirects, by the rules of this module.
       redirectConfiguration: .disallow,
       timeout: .init(connect: connectTimeout.timeAmount),
       connectionPool: HTTPClient.Configuration.ConnectionPool(
@@ -45,8 +45,8 @@ extension HTTPProxy {
 }
 
 extension HTTPTLS {
-  /// Returns the settings as async-http-client takes them. Throws `invalidConfiguration`, with the
-  /// field.
+  /// Returns the settings as async-http-client takes them. Throws `invalidConfiguration`, which
+  /// names the field.
   func configuration() throws(LongLinkError) -> TLSConfiguration {
     var configuration = TLSConfiguration.makeClientConfiguration()
     if !additionalRoots.isEmpty {

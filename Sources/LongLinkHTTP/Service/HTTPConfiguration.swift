@@ -14,8 +14,8 @@ public struct HTTPConfiguration: Sendable {
   ///
   /// The time in which the application does not read a response does not count.
   public var idleTimeout: Duration
-  /// The time of an exchange as a whole, with redirects and the response's body, if its request has
-  /// no timeout of its own; nil for no bound. Default nil.
+  /// The time limit of an exchange, with redirects and the response's body, if its request has no
+  /// timeout of its own; nil for no limit. Default nil.
   public var timeout: Duration?
   /// The most bytes of a response in memory, decompressed; at least 1. Default 16 MiB.
   public var maxResponseBytes: Int
@@ -30,13 +30,13 @@ public struct HTTPConfiguration: Sendable {
   public var maxExchanges: Int
   /// Whether HTTP/2 is offered to servers over TLS. Default true.
   public var offersHTTP2: Bool
-  /// How the certificates of servers are verified, and with which one the service proves its own
-  /// identity. Default: the system's roots, and none.
+  /// Which further authorities are trusted, and the service's own certificate. Default: only the
+  /// system's authorities, and no certificate.
   public var tls: HTTPTLS
   /// The proxy for all requests. Default: none. The environment is not looked at.
   public var proxy: HTTPProxy?
-  /// The bytes of responses that are kept because their servers allow it; at least 0. Only requests
-  /// with ``HTTPRequest/usesCache`` use them. Default 0: nothing is kept.
+  /// The size of the response cache, in bytes; at least 0. Only requests with
+  /// ``HTTPRequest/usesCache`` use it. Default 0: nothing is kept.
   public var cacheBytes: Int
   /// The jar for cookies that servers set. Default nil: cookies are not sent back. With a jar, no
   /// response is cached. A request with its own `Cookie` field gets no cookies from the jar.
@@ -88,7 +88,7 @@ public struct HTTPConfiguration: Sendable {
 
 /// How an ``HTTPService``, or a way over HTTP, proves identities with TLS.
 public struct HTTPTLS: Hashable, Sendable {
-  /// A file or text of PEM.
+  /// A file or text in PEM format.
   public enum Source: Hashable, Sendable {
     /// The path of a file.
     case file(String)
@@ -113,13 +113,13 @@ public struct HTTPTLS: Hashable, Sendable {
   }
 }
 
-/// A proxy of HTTP. All requests, also those without TLS, go through it with CONNECT.
+/// An HTTP proxy. All requests, also those without TLS, go through it with CONNECT.
 public struct HTTPProxy: Hashable, Sendable {
   /// The proxy's host.
   public var host: String
   /// The proxy's port, 1 to 65,535.
   public var port: Int
-  /// The name for Basic authentication, if any.
+  /// The name for Basic authentication; nil for no authentication.
   public var user: String?
   /// The password for Basic authentication.
   public var password: String

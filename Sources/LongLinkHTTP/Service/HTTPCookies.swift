@@ -8,9 +8,9 @@ internal import Synchronization
 
 /// Cookies (RFC 6265) that servers set and get back, in memory.
 ///
-/// A cookie goes back to the host that has set it, and to no other one. Where several hosts of
-/// yours share cookies, name their domain in ``init(sharedDomains:)``: there is no list of public
-/// suffixes here that could tell yours from a registry's. Services may share one jar.
+/// A cookie is sent only to the host that has set it. If several hosts of yours share cookies, name
+/// their domain in ``init(sharedDomains:)``: there is no list of public suffixes here that could
+/// tell yours from a registry's. Services may share one jar.
 ///
 /// At most 50 cookies of a host or shared domain are kept, 300 in all, and 4,096 bytes of each; the
 /// one that was used least recently is evicted. It may be used from any thread.
@@ -42,7 +42,7 @@ public final class HTTPCookies: Sendable {
 
   private struct State {
     var cookies: [Key: Cookie] = [:]
-    /// Counts what happens, in place of a clock.
+    /// The number of uses so far, in place of a clock.
     var last: UInt64 = 0
   }
 
@@ -61,13 +61,13 @@ public final class HTTPCookies: Sendable {
     self.clock = clock
   }
 
-  /// How many cookies are kept.
+  /// The number of cookies that are kept.
   public var count: Int { state.withLock(of: self) { $0.cookies.count } }
 
   /// Forgets all cookies.
   public func removeAll() { state.withLock(of: self) { $0.cookies = [:] } }
 
-  /// The value of the field `Cookie` for a request; nil if there is none.
+  /// The value of the field `Cookie` for a request; nil if no cookie fits.
   func field(for address: HTTPAddress) -> String? {
     let now = clock()
     return state.withLock(of: self) { state in
@@ -88,11 +88,11 @@ public final class HTTPCookies: Sendable {
     }
   }
 
-  /// Takes the fields `Set-Cookie` of a response.
+  /// Stores the cookies of a response's `Set-Cookie` fields.
   func take(_ fields: [String], from address: HTTPAddress) {
     let now = clock()
     for field in fields.prefix(HTTPCookies.mostOfHost) {
-      // The attributes have some hundred bytes at most.
+      // The attributes may have about 1,000 bytes more.
       guard field.utf8.count <= HTTPCookies.mostBytes + 1024,
         let parsed = HTTPClient.Cookie(header: field, defaultDomain: ""),
         let (key, isShared) = accept(parsed, field, from: address)
@@ -101,7 +101,7 @@ public final class HTTPCookies: Sendable {
         parsed.maxAge.map { now + Int64(min($0, 34_560_000)) }
         ?? parsed.expires.map { Int64(clamping: Int($0.timeIntervalSince1970)) }
       state.withLock(of: self) { state in
-        // What came over TLS is not replaced by what came without.
+        // A cookie that came over TLS is not replaced by one that did not.
         if let old = state.cookies[key], old.isSecure, !address.isSecure { return }
         state.last += 1
         let made = state.cookies[key]?.made ?? state.last
@@ -114,12 +114,12 @@ public final class HTTPCookies: Sendable {
     }
   }
 
-  /// What a cookie is kept as; nil if it is not kept.
+  /// The key under which a cookie is kept; nil if it is not kept.
   private func accept(
     _ cookie: HTTPClient.Cookie, _ field: String, from address: HTTPAddress
   ) -> (Key, isShared: Bool)? {
     guard cookie.name.utf8.count + cookie.value.utf8.count <= HTTPCookies.mostBytes,
-      // Neither may break the head, or pass for a second cookie.
+      // Name and value must not break the head, or pass for a second cookie.
       (cookie.name + cookie.value).utf8.allSatisfy({
         $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: ",")
       }),
@@ -166,7 +166,7 @@ public final class HTTPCookies: Sendable {
     path == parent || path.hasPrefix(parent.hasSuffix("/") ? parent : parent + "/")
   }
 
-  /// The path of a cookie without one: that of the request up to its last slash.
+  /// The path of a cookie without a path: the request's path up to its last slash.
   private static func folder(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return "/" }
     return String(path[..<slash])

@@ -16,7 +16,7 @@ public import LongLinkDriver
 /// throws an ``HTTPDownloadError``, since a file may fail too. Requests of endpoints
 /// (``HTTPEndpoint``) go through a `CallClient`, with its policies.
 ///
-/// Close it: then its connections end. A service that is released without that closes its
+/// Close a service when you no longer need it. A service that is dropped without that closes its
 /// connections in the background.
 public final class HTTPService: Sendable {
   let core: ServiceCore
@@ -40,9 +40,9 @@ public final class HTTPService: Sendable {
     try await HTTPExchange(request, on: core).reply()
   }
 
-  /// Sends a request, and returns its response as soon as the head is there.
+  /// Sends a request, and returns its response as soon as the head has arrived.
   ///
-  /// The deadline and the bounds hold until the body has ended.
+  /// The deadline and the size limits hold until the body has ended.
   public func open(_ request: HTTPRequest) async throws(LongLinkError) -> HTTPResponse {
     try await HTTPExchange(request, on: core).response()
   }

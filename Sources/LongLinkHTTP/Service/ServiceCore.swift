@@ -8,7 +8,7 @@ internal import LongLinkTransport
 internal import NIOCore
 internal import Synchronization
 
-/// What the exchanges of a service share.
+/// The state that the exchanges of a service share.
 final class ServiceCore: Sendable {
   private struct State {
     var isClosed = false
@@ -21,7 +21,7 @@ final class ServiceCore: Sendable {
   let configuration: HTTPConfiguration
   let client: HTTPClient
   let flights: FlightTable
-  /// Tells one service from another.
+  /// Identifies this service, even after it is gone.
   let number = UniqueNumber.next()
   private let state: Mutex<State>
 
@@ -30,13 +30,13 @@ final class ServiceCore: Sendable {
     let flights = FlightTable()
     self.flights = flights
     self.configuration = configuration
-    // The threads are the process's; the client, with its connections, is this service's own.
+    // The threads are shared by the process; the client and its connections belong to this service.
     client = HTTPClient(
       eventLoopGroupProvider: .singleton, configuration: try configuration.client(flights))
     state = Mutex(State(cache: HTTPCache(limit: configuration.cacheBytes)))
   }
 
-  /// A place for an exchange. Throws if there is none.
+  /// Takes a place for an exchange. Throws if there is none or the service is closed.
   func enter(_ purpose: ExchangePurpose) throws(LongLinkError) -> ExchangePlace {
     let most = configuration.maxExchanges
     let problem = state.withLock(of: self) { state -> LongLinkError.Code? in
@@ -56,7 +56,7 @@ final class ServiceCore: Sendable {
     return ExchangePlace(self)
   }
 
-  /// Takes a place back.
+  /// Frees a place.
   func leave() {
     state.withLock(of: self) { $0.open -= 1 }
   }
@@ -82,8 +82,8 @@ final class ServiceCore: Sendable {
 
   var isOpen: Bool { state.withLock(of: self) { !$0.isClosed } }
 
-  /// Refuses new exchanges, and ends those in progress with their connections. All callers wait
-  /// until that is done.
+  /// Refuses new exchanges, and ends running ones with their connections. Every caller returns only
+  /// after that.
   func close() async {
     let closing = state.withLock(of: self) { state -> Task<Void, Never>? in
       if !state.isClosed {
@@ -95,7 +95,7 @@ final class ServiceCore: Sendable {
     await closing?.value
   }
 
-  /// Ends the client of a service that was dropped. Its exchanges are over by then.
+  /// Closes the client of a dropped service, which has no exchanges any more.
   func abandon() {
     let isFirst = state.withLock(of: self) { state in
       defer { state.isClosed = true }
@@ -111,7 +111,7 @@ final class ServiceCore: Sendable {
 public struct HTTPCounters: Hashable, Sendable {
   /// Exchanges that were begun.
   public internal(set) var exchanges: UInt64 = 0
-  /// Requests that went to a server, those after redirects and challenges and retries included.
+  /// Requests that were sent to a server, including those after redirects, challenges and retries.
   public internal(set) var requests: UInt64 = 0
   /// Redirects that were followed.
   public internal(set) var redirects: UInt64 = 0
@@ -122,7 +122,7 @@ public struct HTTPCounters: Hashable, Sendable {
   /// Exchanges that the cache answered, some after the server said that the response is still
   /// valid.
   public internal(set) var cacheHits: UInt64 = 0
-  /// Exchanges that have not ended.
+  /// Exchanges that are running.
   public internal(set) var open = 0
   /// Responses in the cache.
   public internal(set) var cachedResponses = 0

@@ -3,7 +3,7 @@
 #if HTTP
 internal import Synchronization
 
-/// Numbers of which this process has each only once.
+/// Makes numbers that are unique in this process.
 enum UniqueNumber {
   private static let last = Atomic<UInt64>(0)
 

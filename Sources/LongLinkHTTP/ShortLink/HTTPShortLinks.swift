@@ -40,7 +40,7 @@ final class HTTPShortLinks: ShortLinkOpener {
     try options.validate()
     do {
       let request = try HTTPClient.Request(url: url, method: .POST)
-      // A proxy is another machine, and finds another one under these names.
+      // To a proxy, which is another machine, names such as `localhost` mean itself.
       isConfidential =
         request.scheme == "https"
         || options.proxy == nil && HTTPShortLinks.isThisMachine(request.host)
@@ -53,7 +53,7 @@ final class HTTPShortLinks: ShortLinkOpener {
       throw Self.notOfGateway(url)
     }
     self.url = url
-    // A password in the URL is not for logs.
+    // A password in the URL must not get into logs.
     name = Self.withoutCredentials(url)
     var headers = HTTPHeaders(options.headers.map { ($0.name, $0.value) })
     headers.add(name: "Content-Type", value: Self.contentType)
@@ -115,7 +115,7 @@ final class HTTPEngine: Sendable {
 
   deinit {
     client.shutdown { [client, group] _ in
-      // Kept until here, since it must not be released before it has shut down.
+      // Referenced until here, because the client must not be released before it has shut down.
       _ = client
       group.shutdownGracefully { _ in }
     }

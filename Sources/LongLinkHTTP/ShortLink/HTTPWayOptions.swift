@@ -27,9 +27,9 @@ public struct HTTPWayOptions: Sendable {
   /// The most connections to the gateway at once, of all clients that share the way; at least 1.
   /// Default 64.
   ///
-  /// Each running request or stream takes one. A client has at most 8 at once, and its other
-  /// requests wait in its queue, so the bound matters to a way that several clients share, or if it
-  /// is below 8. What it holds back waits for `connectTimeout` at most.
+  /// Each running request or stream takes one connection. A client has at most 8 at once, and its
+  /// other requests wait in its queue, so this limit matters only if several clients share a way,
+  /// or if it is below 8. A request that it holds back waits for `connectTimeout` at most.
   public var maxConnections = 64
   /// How long a connection without requests is kept; above zero. Default 30 s.
   ///
@@ -65,7 +65,7 @@ public struct HTTPWayOptions: Sendable {
     }
   }
 
-  /// The configuration of the HTTP client. It repeats nothing, and follows no redirects.
+  /// The configuration of the HTTP client, which does not retry and follows no redirects.
   func clientConfiguration() throws(LongLinkError) -> HTTPClient.Configuration {
     var configuration = HTTPClient.Configuration(
       tlsConfiguration: try tls.configuration(),

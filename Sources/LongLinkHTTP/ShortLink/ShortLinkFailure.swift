@@ -9,9 +9,9 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// Why a short link over HTTP failed, in words that say what to do.
+/// Makes error numbers and texts for short links over HTTP that failed.
 enum ShortLinkFailure {
-  /// The system's number for an answer that carries no frames.
+  /// The error number for an answer that carries no frames.
   static let badAnswer = EPROTO
 
   /// Why an answer cannot carry frames; nil if it can.
@@ -52,7 +52,7 @@ enum ShortLinkFailure {
     ]
   }()
 
-  /// The system's number for an error of the HTTP client, and its text.
+  /// The error number and text for an error of the HTTP client.
   static func explain(_ cause: any Error) -> (errno: CInt, text: String) {
     if let error = CauseText.system(cause) {
       let step = cause is NIOConnectionError ? "connect: " : ""

@@ -7,26 +7,26 @@ internal import LongLinkTransport
 internal import NIOCore
 internal import NIOHTTP1
 
-/// One `POST` and its answer: moves the bytes between a stream of the link's loop and the HTTP
-/// client.
+/// One `POST` and its answer: moves bytes between a short link on its loop and the HTTP client.
 ///
-/// It begins to be connected when the head of the request is written. Until then every failure
-/// leaves nothing sent. No bytes are asked for before, and the `POST` is never repeated.
+/// The link is connected once the head of the request is written. A failure before that proves that
+/// nothing was sent. The body is requested only afterwards, and the `POST` is never repeated.
 final class ShortLinkPost: TransportCarrier, HTTPClientResponseDelegate {
-  /// What belongs to the HTTP client's thread.
+  /// The state that belongs to the HTTP client's thread.
   private struct State {
     var task: HTTPClient.Task<Void>?
     var writer: HTTPClient.Body.StreamWriter?
-    /// Ends the body.
+    /// Ends the request's body when it is completed.
     var bodyEnd: EventLoopPromise<Void>?
-    /// What was taken from the bridge, and not written yet; and whether it is the last.
+    /// The bytes that were taken from the bridge and not written yet, and whether they are the
+    /// last.
     var waiting: ArraySlice<UInt8> = []
     var endsBehind = false
     var isWriting = false
     var hasSentBody = false
-    /// Lets the client read on.
+    /// When completed, lets the client read more of the answer.
     var room: EventLoopPromise<Void>?
-    /// The bytes that came after the stream was closed.
+    /// The number of bytes that came after the link was closed; nil before that.
     var bytesAfterClose: Int?
     var isOver = false
   }
@@ -35,13 +35,13 @@ final class ShortLinkPost: TransportCarrier, HTTPClientResponseDelegate {
   private let engine: HTTPEngine
   private let state: NIOLoopBoundBox<State>
 
-  /// The most bytes that are written at once: half of what fills the HTTP client's channel. Once
-  /// that is full, the client gives futures that it forgets when the request fails.
+  /// The most bytes of one write: half of what fills the HTTP client's channel. When the channel is
+  /// full, the client returns futures that it never completes if the request fails.
   private static let pieceBytes = 32_768
-  /// How long an answer may take to end once the link has all that it wants, so that the connection
-  /// can be used again.
+  /// How long an answer may take to end once the link is closed, so that the connection can be used
+  /// again.
   private static let grace = TimeAmount.milliseconds(250)
-  /// The most bytes that are dropped for that.
+  /// The most bytes of that rest of an answer; if there are more, the connection is closed.
   private static let mostDropped = 65_536
 
   init(_ bridge: TransportBridge, engine: HTTPEngine) {
@@ -60,7 +60,7 @@ final class ShortLinkPost: TransportCarrier, HTTPClientResponseDelegate {
 
   // MARK: The request
 
-  /// The HTTP client has written the head, and takes the body.
+  /// Called when the HTTP client has written the head and takes the body.
   func bodyIsWanted(_ writer: HTTPClient.Body.StreamWriter) -> EventLoopFuture<Void> {
     engine.loop.flatSubmit {
       let end = self.engine.loop.makePromise(of: Void.self)
@@ -80,7 +80,7 @@ final class ShortLinkPost: TransportCarrier, HTTPClientResponseDelegate {
     engine.loop.execute { self.writeBody() }
   }
 
-  /// Passes on what waits, a piece at a time, each when the one before it has gone.
+  /// Writes the bytes that wait, one piece after the other.
   private func writeBody() {
     guard let writer = state.value.writer, !state.value.isWriting else { return }
     if state.value.waiting.isEmpty, !state.value.endsBehind {
@@ -97,13 +97,13 @@ final class ShortLinkPost: TransportCarrier, HTTPClientResponseDelegate {
     state.value.isWriting = true
     writer.write(.byteBuffer(piece)).hop(to: engine.loop).whenFailure { error in
       self.state.value.writer = nil
-      // A connection that closes fails its writes before the request is told why.
+      // A closing connection fails its writes before the request gets the reason.
       self.engine.loop.scheduleTask(in: Self.grace) { self.state.value.bodyEnd.take()?.fail(error) }
     }
   }
 
   func didSendRequestPart(task: HTTPClient.Task<Void>, _ part: IOData) {
-    // Not within the call: the channel notes after it that it has room.
+    // Not within the call: only afterwards does the channel note that it has room.
     engine.loop.execute {
       self.state.value.isWriting = false
       self.writeBody()
@@ -126,7 +126,7 @@ final class ShortLinkPost: TransportCarrier, HTTPClientResponseDelegate {
   func didReceiveHead(
     task: HTTPClient.Task<Void>, _ head: HTTPResponseHead
   ) -> EventLoopFuture<Void> {
-    // Whatever came, the head of the request has gone.
+    // The head of the request must have left, whatever the answer is.
     bridge.connected()
     guard let objection = ShortLinkFailure.objection(to: head) else {
       return task.eventLoop.makeSucceededVoidFuture()
