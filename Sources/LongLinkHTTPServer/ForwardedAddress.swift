@@ -5,11 +5,11 @@ internal import LongLinkServer
 internal import LongLinkTransport
 internal import NIOHTTP1
 
-/// Finds the client behind proxies, in what the proxies say.
+/// Finds the address of a client behind proxies, in the header that the proxies write.
 struct ForwardedAddress: Sendable {
   private let trusted: [AddressRange]
   private let header: HTTPGatewayConfiguration.ForwardedHeader
-  /// The most addresses of a header that are looked at, from its end.
+  /// The most addresses in a header that are read, from its end.
   private static let mostAddresses = 32
 
   init(trusting proxies: [String], in header: HTTPGatewayConfiguration.ForwardedHeader) {
@@ -17,10 +17,11 @@ struct ForwardedAddress: Sendable {
     self.header = header
   }
 
-  /// Returns the address of the client: the last one that no trusted proxy has.
+  /// Returns the address of the client: the last address in the header that is not a trusted
+  /// proxy's.
   ///
-  /// An unreadable entry ends the search, since nothing before it was checked by anyone: the
-  /// address behind it counts.
+  /// An unreadable entry ends the search, since nobody has checked the entries before it: the
+  /// address after it counts.
   func client(_ socket: SocketAddress?, _ headers: HTTPHeaders) -> SocketAddress? {
     guard !trusted.isEmpty, let socket, isTrusted(socket) else { return socket }
     var found = socket
@@ -32,14 +33,14 @@ struct ForwardedAddress: Sendable {
     return found
   }
 
-  /// Whether a socket's address is a trusted proxy's.
+  /// Whether a socket's address is that of a trusted proxy.
   func isProxy(_ socket: SocketAddress?) -> Bool { socket.map(isTrusted) ?? false }
 
   private func isTrusted(_ address: SocketAddress) -> Bool {
     trusted.contains { $0.contains(address) }
   }
 
-  /// The last addresses that the proxies have noted, the client's first.
+  /// The last addresses in the header, the client's first.
   private func addresses(_ headers: HTTPHeaders) -> [Substring] {
     switch header {
     case .xForwardedFor:
@@ -65,7 +66,7 @@ struct ForwardedAddress: Sendable {
   /// Reads an address with or without a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`,
   /// `[2001:db8::1]:80`; nil for a name, `unknown` and the like.
   static func address(_ text: Substring) -> SocketAddress? {
-    // A zone is of no use here, and would be looked up.
+    // A zone is of no use, and the system would look it up.
     guard !text.contains("%") else { return nil }
     if let address = SocketAddress(literal: String(text), port: 0) { return address }
     guard let mark = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: mark)...])

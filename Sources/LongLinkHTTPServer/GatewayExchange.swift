@@ -7,7 +7,8 @@ internal import Synchronization
 
 /// One request of a gateway on its way to a loop of the server, and then the carrier of its bytes.
 ///
-/// The connection keeps the bridge alone: if nobody adopts the exchange, its release says so.
+/// The connection keeps only the bridge: if no loop adopts the exchange, its release refuses the
+/// request.
 final class GatewayExchange: AcceptedTransport, TransportCarrier {
   let peerAddress: LongLinkTransport.SocketAddress?
   let isSecuredByProxy: Bool
@@ -19,7 +20,7 @@ final class GatewayExchange: AcceptedTransport, TransportCarrier {
   private let connection: NIOLoopBound<GatewayHandler>
   private let loop: any NIOCore.EventLoop
   private let isAdopted = Atomic(false)
-  /// Kept running until the exchange is released.
+  /// The threads of the gateway, which run until the exchange is released.
   private let threads: GatewayThreads
 
   init(

@@ -3,20 +3,20 @@
 #if HTTP
 internal import LongLinkCore
 
-/// The frames of an answer that say nothing about the request: the welcome, and pings behind it.
+/// The beginning of an answer that says nothing about the request: the welcome, and pings after it.
 ///
-/// The head of the answer does not leave for them while the request still arrives. Some proxies
-/// drop the rest of a request once its answer has begun.
+/// While the request still arrives, the answer's head is not sent for such frames alone. Some
+/// proxies drop the rest of a request once its answer has begun.
 enum GatewayGreeting {
-  /// The greeting that bytes from the beginning of an answer consist of, without its pings; nil if
-  /// there is more in them.
+  /// Returns the greeting without pings, if the bytes from the beginning of an answer contain
+  /// nothing else; nil if they do.
   static func alone(in bytes: [UInt8]) -> [UInt8]? {
     var greeting: [UInt8] = []
     var rest = bytes[...]
     while !rest.isEmpty {
       guard rest.count >= NativeLayout.headerLength else { return nil }
       let head = unsafe rest.withUnsafeBytes { bytes in
-        // There are as many bytes as a header has.
+        // Checked above: there are as many bytes as a header has.
         unsafe bytes.baseAddress.flatMap { unsafe try? NativeLayout.head(at: $0) }
       }
       guard let head, head.kind == .welcome || head.kind == .ping,

@@ -7,7 +7,7 @@ internal import NIOHTTP1
 
 extension GatewayHandler {
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    // A client that does not read has a bound from here on, and none from where it does.
+    // The client's time to read begins when the channel is full, and ends when there is room.
     waitForClient()
     if context.channel.isWritable { writeOutput() }
     context.fireChannelWritabilityChanged()
@@ -18,7 +18,7 @@ extension GatewayHandler {
     writeOutput()
   }
 
-  /// Writes what the server has written, as far as the client reads.
+  /// Writes the bytes that wait in the bridge, if the client has read enough of the earlier ones.
   func writeOutput() {
     guard let context, context.channel.isWritable, case .exchanging(var exchange) = phase else {
       return
@@ -55,15 +55,15 @@ extension GatewayHandler {
     }
   }
 
-  /// Flushes, and records when the client's system has taken everything.
+  /// Flushes, and records when the client's system has taken all bytes.
   private func watch(_ exchange: Exchange, _ context: ChannelHandlerContext) {
     var exchange = exchange
     exchange.unsentWrites += 1
     phase = .exchanging(exchange)
-    // Later writes do not excuse a client that has not read the first.
+    // A later write does not extend the client's time to read the first.
     if exchange.unsentWrites == 1 { waitForClient() }
     let number = exchange.number
-    // An empty write: it succeeds once those before it have.
+    // This empty write succeeds once the writes before it have.
     context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer())))).assumeIsolated()
       .whenSuccess {
         guard case .exchanging(var exchange) = self.phase, exchange.number == number else { return }
@@ -83,9 +83,9 @@ extension GatewayHandler {
     return HTTPResponseHead(version: exchange.head.version, status: .ok, headers: headers)
   }
 
-  /// Whether the connection ends with the answer. HTTP 1.0 may have no other end of it, and behind
-  /// a request that offers an upgrade the parser reads nothing, and keeps what comes. A client that
-  /// the server has not accepted does not keep a place that others need.
+  /// Whether the connection ends with the answer. An answer in HTTP 1.0 may have no other end.
+  /// After a request that offers an upgrade the parser reads nothing more. A client that the server
+  /// has not accepted must not occupy a place that others need.
   private func closes(behind exchange: Exchange) -> Bool {
     let request = exchange.head
     return isDraining || !request.isKeepAlive || request.version != .http1_1
@@ -94,7 +94,7 @@ extension GatewayHandler {
 
   private func endAnswer(_ exchange: Exchange, _ context: ChannelHandlerContext) {
     let closes = exchange.closes
-    // Before the end is written: a request that waits behind it arrives during the call.
+    // Before the end is written: during that call, a request that waits may arrive.
     if !exchange.hasRequest {
       discard(thenCloses: closes)
     } else if closes {
@@ -110,7 +110,7 @@ extension GatewayHandler {
     readOn()
   }
 
-  /// The answer is what remains of the connection.
+  /// Reads no more: only the answer is still sent.
   private func stopReading() {
     phase = .closed
     wait(gateway.idleTimeout)
@@ -121,13 +121,14 @@ extension GatewayHandler {
     if let answerWritten { close(behind: answerWritten) } else { context?.close(promise: nil) }
   }
 
-  /// Closes the connection once the client's system has an answer as a whole.
+  /// Closes the connection once the client's system has the complete answer.
   func close(behind written: EventLoopFuture<Void>) {
     stopReading()
     written.assumeIsolated().whenComplete { _ in self.context?.close(promise: nil) }
   }
 
-  /// Closes the connection without an end of the answer, so that it cannot be taken for whole.
+  /// Closes the connection without ending the answer, so that the client does not take it for
+  /// complete.
   private func breakOff(_ context: ChannelHandlerContext) {
     close(behind: context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer())))))
   }
@@ -146,16 +147,16 @@ extension GatewayHandler {
 
   // MARK: Refusing
 
-  /// The server has not taken the exchange.
+  /// Refuses the request of an exchange that the server has not taken.
   func exchangeRefused(_ number: Int) {
     guard case .exchanging(let exchange) = phase, exchange.number == number else { return }
     gateway.count { $0.refusals += 1 }
     refuse(.unavailable, exchange.head, hasRequest: exchange.hasRequest)
   }
 
-  /// Refuses a request, once it has ended: some clients and proxies look at an answer only then.
+  /// Refuses a request, once it has ended: some clients and proxies read an answer only then.
   func refuse(_ refusal: GatewayRefusal, _ head: HTTPRequestHead, hasRequest: Bool = false) {
-    // A client that waits for leave to send the rest is not waited for.
+    // A client that waits for "100 Continue" sends no more before it has an answer.
     if hasRequest || head.expectsContinue {
       return answer(refusal, head, hasRequest: hasRequest)
     }
@@ -187,7 +188,7 @@ extension GatewayHandler {
 }
 
 extension HTTPRequestHead {
-  /// Whether the client sends the rest only after an interim response (RFC 9110, section 10.1.1).
+  /// Whether the client sends the body only after an interim response (RFC 9110, section 10.1.1).
   var expectsContinue: Bool {
     version == .http1_1 && headers["Expect"].contains { $0.lowercased() == "100-continue" }
   }

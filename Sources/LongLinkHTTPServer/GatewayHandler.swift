@@ -6,10 +6,10 @@ internal import LongLinkTransport
 internal import NIOCore
 internal import NIOHTTP1
 
-/// One connection of a gateway: takes its requests, one after the other, to the server.
+/// One connection of a gateway. It hands the requests to the server, one after the other.
 ///
-/// It reads only what there is room for, and writes only while the client reads. Everything here
-/// runs on the connection's thread.
+/// It reads only bytes that there is room for, and writes only while the client reads. Everything
+/// here runs on the connection's thread.
 final class GatewayHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -18,14 +18,14 @@ final class GatewayHandler: ChannelInboundHandler {
     case awaitingHead
     /// The server has the request.
     case exchanging(Exchange)
-    /// The request is refused once it has ended, or its rest is too large or too slow.
+    /// The request will be refused, when it has ended, or when its rest is too large or too slow.
     case refusing(GatewayRefusal, HTTPRequestHead, bytes: Int)
     /// The answer has ended before the request; the rest of the request is dropped.
     case discarding(bytes: Int, thenCloses: Bool)
     case closed
   }
 
-  /// A request, and how far its answer is.
+  /// A request, and the progress of its answer.
   struct Exchange {
     let number: Int
     let bridge: TransportBridge
@@ -34,21 +34,21 @@ final class GatewayHandler: ChannelInboundHandler {
     var hasRequest = false
     /// Whether the bridge has room for more of the request.
     var hasRoom = true
-    /// The bytes that came although there was no room.
+    /// The bytes of the request that came although there was no room.
     var excess = 0
     var hasAnswerHead = false
-    /// The welcome, while it is all there is of the answer, and the request still arrives.
+    /// The welcome, if the answer has nothing else yet and the request still arrives; else empty.
     var greeting: [UInt8] = []
-    /// Whether the connection ends with the answer; known with its head.
+    /// Whether the connection ends with the answer; known once the answer's head is.
     var closes = false
     /// The number of writes that the client's system has not taken.
     var unsentWrites = 0
-    /// Whether the server has closed the stream.
+    /// Whether the server has closed the transport of the exchange.
     var isAbandoned = false
   }
 
   let gateway: GatewayState
-  /// The number of the connection.
+  /// The gateway's number for the connection.
   let id: UInt64
   private let threads: GatewayThreads
   var phase = Phase.awaitingHead
@@ -56,9 +56,10 @@ final class GatewayHandler: ChannelInboundHandler {
   private var number = 0
   /// Whether the next request's head has begun to arrive.
   private var hasHeadBegun = false
-  /// The bytes since the last request, of whatever.
+  /// The bytes that have arrived since the last request, before any parsing.
   private var headBytes = 0
-  /// The end of the last answer: completed when the client's system has it.
+  /// Completed when the client's system has the end of the last answer; nil before the first
+  /// answer.
   var answerWritten: EventLoopFuture<Void>?
   /// Whether the gateway shuts down, so that the connection takes no further request.
   private(set) var isDraining = false
@@ -68,9 +69,10 @@ final class GatewayHandler: ChannelInboundHandler {
 
   /// The most bytes of a request that are dropped before it is refused, or once it is answered.
   private static let mostDiscarded = 262_144
-  /// The most bytes of a head: the parser's limits, what one read brings, and as much to spare.
+  /// The most bytes until a head is complete: the parser's limits and one read, doubled.
   private static let mostHeadBytes = 131_072
-  /// The most bytes beyond what was asked for, which come when a client hangs up.
+  /// The most bytes that are accepted although no read was requested: they come when a client hangs
+  /// up.
   private static let mostExcess = 262_144
 
   init(_ gateway: GatewayState, _ id: UInt64, _ threads: GatewayThreads) {
@@ -99,7 +101,7 @@ final class GatewayHandler: ChannelInboundHandler {
     context.close(promise: nil)
   }
 
-  /// Ends the exchange, if there is one, with a failure.
+  /// Ends the phase; the exchange, if there is one, fails with an error number and a text.
   func end(because errno: CInt, _ detail: String) {
     if case .exchanging(let exchange) = phase {
       exchange.bridge.fail(SocketError(operation: "read", errno: errno), text: detail)
@@ -112,7 +114,7 @@ final class GatewayHandler: ChannelInboundHandler {
     context?.close(promise: nil)
   }
 
-  /// Closes the connection, once the client's system has the answer that is under way.
+  /// Closes the connection once the client's system has the current answer.
   func drain() {
     isDraining = true
     switch phase {
@@ -140,7 +142,7 @@ final class GatewayHandler: ChannelInboundHandler {
     context.fireChannelReadComplete()
   }
 
-  /// Bytes have come, of whatever.
+  /// Notes bytes that have arrived, whatever they are.
   func bytesCame(_ count: Int) {
     switch phase {
     case .awaitingHead:
@@ -156,7 +158,7 @@ final class GatewayHandler: ChannelInboundHandler {
     }
   }
 
-  /// Asks for more bytes, if they are of use.
+  /// Requests more bytes, if there is room for them.
   func readOn() {
     switch phase {
     case .awaitingHead, .refusing, .discarding:
@@ -246,7 +248,7 @@ final class GatewayHandler: ChannelInboundHandler {
     wait(gateway.keepAliveTimeout)
   }
 
-  /// Lets the connection make room for another, once the client's system has the answer.
+  /// Lets the connection make room for another one, once the client's system has the answer.
   func answered(_ number: Int) {
     answerWritten?.assumeIsolated().whenComplete { [gateway, id] _ in
       gateway.answered(id, request: number)
@@ -258,26 +260,26 @@ final class GatewayHandler: ChannelInboundHandler {
     wait(gateway.discardTimeout)
   }
 
-  /// Bounds the client's silence, if something is expected of the client.
+  /// Limits the client's silence, if the client has to send or to read something.
   func waitForClient() {
     guard case .exchanging(let exchange) = phase else { return }
     let isExpected = !exchange.hasRequest && exchange.hasRoom || owesReading
     wait(isExpected ? gateway.idleTimeout : nil)
   }
 
-  /// Whether the client has yet to read something. Earlier answers are part of it.
+  /// Whether the client still has to read something, earlier answers included.
   private var owesReading: Bool {
     guard case .exchanging(let exchange) = phase else { return false }
     return exchange.unsentWrites > 0 || context?.channel.isWritable == false
   }
 
-  /// The client has sent something, which does not excuse it from reading.
+  /// Notes that the client has sent something. That does not extend its time to read.
   private func clientSent() {
     if owesReading, deadline != .distantFuture { return }
     waitForClient()
   }
 
-  /// Closes the connection unless another wait begins within `time`; nil for never.
+  /// Closes the connection after `time`, unless `wait` is called again before; nil for never.
   func wait(_ time: TimeAmount?) {
     deadline = time.map { .now() + $0 } ?? .distantFuture
     if deadline < timerIsFor { arm() }

@@ -3,29 +3,30 @@
 #if HTTP
 internal import LongLinkServer
 
-/// The places of a gateway's connections, and which of them make room for a new one.
+/// The places of a gateway's connections. It decides which connection makes room for a new one.
 ///
-/// When all are taken, a connection without a request makes room: the oldest of those whose client
-/// the server has not accepted yet, and then the one that has waited longest for its next request.
+/// When all places are taken, a connection without a request makes room: the oldest whose client
+/// the server has not accepted yet, or else the one that has waited longest for its next request.
 /// Requests of clients that are not accepted yet do not count, as they cost their senders nothing.
 struct GatewayPlaces<Owner: Sendable>: Sendable {
   struct Admission: Sendable {
     let id: UInt64
-    /// Whom to close for it.
+    /// The owner of the connection to close for the new one; nil if none has to.
     let evicted: Owner?
   }
 
   private struct Connection: Sendable {
     let owner: Owner
-    /// The number of its place among those that make room; nil while it runs a request.
+    /// The number of the connection's place among those that can make room; nil while it runs a
+    /// request.
     var place: UInt64?
-    /// The last request whose client was accepted; 0 for none.
+    /// The number of the last request whose client was accepted; 0 for none.
     var opened = 0
     /// Whether the connection was told to make room.
     var isLeaving = false
   }
 
-  /// The most connections that leave at a time, and are then open beyond the limit.
+  /// The most connections that are closing to make room at a time; they are open beyond the limit.
   static var mostLeaving: Int { 64 }
 
   private let limit: Int
@@ -33,8 +34,8 @@ struct GatewayPlaces<Owner: Sendable>: Sendable {
   private var leaving = 0
   private var lastID: UInt64 = 0
   private var lastPlace: UInt64 = 0
-  /// The connections by the numbers of their places: those that were never accepted, and those that
-  /// were.
+  /// The connections that can make room, by the numbers of their places: strangers, which were
+  /// never accepted, and idle ones, which were.
   private var strangers = HandshakePlaces<UInt64>(limit: .max)
   private var idle = HandshakePlaces<UInt64>(limit: .max)
 
@@ -45,7 +46,8 @@ struct GatewayPlaces<Owner: Sendable>: Sendable {
   var isEmpty: Bool { connections.isEmpty }
   var owners: [Owner] { connections.values.map(\.owner) }
 
-  /// Gives a new connection a place, which may be that of another; nil if all run requests.
+  /// Gives a new connection a place, if necessary that of another connection; nil if no connection
+  /// can make room.
   mutating func admit(_ owner: Owner) -> Admission? {
     var evicted: Owner?
     if connections.count - leaving >= limit {
@@ -63,8 +65,8 @@ struct GatewayPlaces<Owner: Sendable>: Sendable {
     return Admission(id: lastID, evicted: evicted)
   }
 
-  /// The client of a request was accepted; false if the connection was to make room before, or has
-  /// ended.
+  /// Records that the client of a request was accepted. Returns false if the connection has ended,
+  /// or makes room.
   mutating func opened(_ id: UInt64, request number: Int) -> Bool {
     guard var connection = connections[id], !connection.isLeaving else { return false }
     leave(connection)
@@ -74,10 +76,10 @@ struct GatewayPlaces<Owner: Sendable>: Sendable {
     return true
   }
 
-  /// Whether the client of a request was accepted.
+  /// Whether the client of this request was accepted.
   func wasOpened(_ id: UInt64, request number: Int) -> Bool { connections[id]?.opened == number }
 
-  /// A request is answered. The next one may run already.
+  /// Records that a request is answered. The next one may already run.
   mutating func answered(_ id: UInt64, request number: Int) {
     guard var connection = connections[id], connection.place == nil, connection.opened <= number
     else { return }
@@ -87,7 +89,7 @@ struct GatewayPlaces<Owner: Sendable>: Sendable {
     connections[id] = connection
   }
 
-  /// Frees the place of a connection that has ended; false if it had none.
+  /// Frees the place of a connection that has ended; returns false if it had none.
   mutating func remove(_ id: UInt64) -> Bool {
     guard let connection = connections.removeValue(forKey: id) else { return false }
     leave(connection)

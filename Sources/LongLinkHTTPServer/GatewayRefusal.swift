@@ -3,13 +3,13 @@
 #if HTTP
 internal import NIOHTTP1
 
-/// An answer without frames, to a request that is none of the short link's.
+/// An answer without frames, to a request that is not a request of the short link.
 struct GatewayRefusal {
   let status: HTTPResponseStatus
   let text: String
   var headers: [(String, String)] = []
 
-  /// The content type of frames.
+  /// The content type of bodies with frames.
   static let contentType = "application/vnd.longlink"
 
   private init(_ status: HTTPResponseStatus, _ text: String, _ headers: [(String, String)] = []) {
@@ -18,11 +18,11 @@ struct GatewayRefusal {
     self.headers = headers
   }
 
-  /// The server takes no more requests, or has stopped.
+  /// The refusal of a server that is draining or has stopped.
   static let unavailable = GatewayRefusal(
     .serviceUnavailable, "The server takes no requests now.", [("Retry-After", "1")])
 
-  /// The path of a target, which may be a whole URL (RFC 9112, section 3.2.2).
+  /// The path of a request's target, which may be a whole URL (RFC 9112, section 3.2.2).
   private static func path(of target: String) -> Substring {
     var path = target[...]
     for scheme in ["http://", "https://"] where path.lowercased().hasPrefix(scheme) {
@@ -31,7 +31,7 @@ struct GatewayRefusal {
     return path.prefix { $0 != "?" }
   }
 
-  /// Why a request cannot be one of the short link; nil if it can.
+  /// Makes the refusal for a request that is not one of the short link; nil if it is.
   init?(of head: HTTPRequestHead, path: String) {
     guard head.uri.utf8.count <= HTTPGatewayConfiguration.longestTarget else {
       self = GatewayRefusal(.uriTooLong, "The URL is too long.")

@@ -22,7 +22,7 @@ public struct HTTPGatewayCounters: Equatable, Sendable {
   public var openConnections = 0
   /// The requests that were handed to the server.
   public var requests: UInt64 = 0
-  /// The requests that were answered with another status than 200.
+  /// The requests that were answered with a status other than 200.
   public var refusals: UInt64 = 0
   /// The connections that sent no valid HTTP, or heads that are too large.
   public var badRequests: UInt64 = 0
@@ -30,7 +30,7 @@ public struct HTTPGatewayCounters: Equatable, Sendable {
   public var timeouts: UInt64 = 0
 }
 
-/// What all connections of a gateway share.
+/// The state that all connections of a gateway share.
 final class GatewayState: Sendable {
   private struct Shared {
     var counters = HTTPGatewayCounters()
@@ -46,7 +46,7 @@ final class GatewayState: Sendable {
   let headTimeout: TimeAmount
   let keepAliveTimeout: TimeAmount
   let idleTimeout: TimeAmount
-  /// The most time for the rest of a request that is answered.
+  /// The most time for the rest of a request that is already answered or refused.
   let discardTimeout: TimeAmount
   private let maxConnections: Int
   private let log: PeerLog
@@ -73,8 +73,8 @@ final class GatewayState: Sendable {
     shared.withLock(of: self) { change(&$0.counters) }
   }
 
-  /// Registers a new connection, and returns its number. If there are too many, the oldest without
-  /// a request makes room; nil if there is none, or if the gateway shuts down.
+  /// Registers a new connection, and returns its number. At the limit, the oldest connection
+  /// without a request makes room. Nil if there is none, or if the gateway shuts down.
   func admit(_ channel: any Channel) -> UInt64? {
     let (admission, isDraining) = shared.withLock(of: self) { shared in
       guard !shared.isDraining, let admission = shared.places.admit(channel) else {
@@ -97,7 +97,7 @@ final class GatewayState: Sendable {
 
   private func note(_ message: StaticString, _ channel: any Channel) {
     let peer = address(channel.remoteAddress)
-    // Behind a proxy all clients have one address, which is no reason to log less.
+    // Behind a proxy all clients have one address, so warnings are not limited by address.
     let group = forwarded.isProxy(peer) ? nil : peer?.group
     log.log(.warning, message, of: group, at: .now) {
       [
@@ -107,8 +107,8 @@ final class GatewayState: Sendable {
     }
   }
 
-  /// The server has accepted the client of a request: the connection makes no room until it is
-  /// answered. False if it was closed before, for example to make room.
+  /// Records that the server has accepted the client of a request: until the answer, the connection
+  /// makes no room. Returns false if it was closed before, for example to make room.
   func opened(_ id: UInt64, request number: Int) -> Bool {
     shared.withLock(of: self) { $0.places.opened(id, request: number) }
   }
@@ -118,7 +118,7 @@ final class GatewayState: Sendable {
     shared.withLock(of: self) { $0.places.wasOpened(id, request: number) }
   }
 
-  /// The client's system has the whole answer.
+  /// Records that the client's system has the whole answer.
   func answered(_ id: UInt64, request number: Int) {
     shared.withLock(of: self) { $0.places.answered(id, request: number) }
   }
@@ -132,7 +132,7 @@ final class GatewayState: Sendable {
     onEmpty?.succeed()
   }
 
-  /// Takes no new connections, and completes `onEmpty` once there is none. Returns the open ones.
+  /// Refuses new connections, and completes `onEmpty` once none is left. Returns the open ones.
   func drain(_ onEmpty: EventLoopPromise<Void>) -> [any Channel] {
     let open = shared.withLock(of: self) { shared in
       shared.isDraining = true
@@ -143,7 +143,7 @@ final class GatewayState: Sendable {
     return open
   }
 
-  /// The address of a socket, in the framework's form.
+  /// Converts the address of a socket from swift-nio; nil for a Unix-domain socket.
   func address(_ address: NIOCore.SocketAddress?) -> LongLinkTransport.SocketAddress? {
     guard let address, let host = address.ipAddress, let port = address.port else { return nil }
     return LongLinkTransport.SocketAddress(literal: host, port: UInt16(clamping: port))
@@ -151,7 +151,7 @@ final class GatewayState: Sendable {
 }
 
 extension LinkInstant {
-  /// The instant of the clock that swift-nio has.
+  /// The current time on swift-nio's clock.
   fileprivate static var now: LinkInstant {
     LinkInstant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
   }

@@ -21,36 +21,36 @@ public struct HTTPGatewayConfiguration: Sendable {
   /// `connectionsEvicted`; up to 64 may be closing at a time. If all run requests, the new one is
   /// closed, and counted in `connectionsTurnedAway`.
   ///
-  /// Each holds 768 KiB at most besides what the server holds for its request. The server counts
-  /// each request on them as a connection too, against its own limits.
+  /// Each connection holds at most 768 KiB, besides what the server holds for its request. The
+  /// server also counts each request as a connection, against its own limits.
   public var maxConnections = 1_000
   /// The most time from the first byte of a request's head to its last, and from the connect to the
   /// first; above zero. Default 10 s.
   public var headTimeout: Duration = .seconds(10)
   /// How long a connection without requests is kept; above zero. Default 75 s.
   public var keepAliveTimeout: Duration = .seconds(75)
-  /// The most time without a byte while the gateway waits for the client, be it for more of the
-  /// request or until the client reads the answer; above zero. Default 120 s.
+  /// The most time without a byte while the gateway waits for the client: for more of the request,
+  /// or until the client reads the answer; above zero. Default 120 s.
   ///
-  /// A handler may take as long as its deadline lets it. Time in which the client owes nothing does
-  /// not count.
+  /// A handler may take as long as its deadline allows: time in which the client has nothing to
+  /// send or to read does not count.
   public var idleTimeout: Duration = .seconds(120)
   /// The proxies in front of the gateway: addresses, or networks such as `10.0.0.0/8`. Default:
   /// none.
   ///
-  /// For a connection of one of them the peer's address is the last one in `forwardedHeader` that
-  /// is not a trusted proxy's. From anyone else the header is ignored.
+  /// For a connection from one of the proxies, the peer's address is the last address in
+  /// `forwardedHeader` that is not a trusted proxy's. From other connections the header is ignored.
   public var trustedProxies: [String] = []
   /// The header in which the trusted proxies write addresses. Default `xForwardedFor`.
   ///
-  /// The other one is ignored: proxies pass on what a client has claimed in it.
+  /// The other header is ignored, because proxies pass on what a client has claimed in it.
   public var forwardedHeader = ForwardedHeader.xForwardedFor
-  /// Whether the trusted proxies take requests over TLS alone. Default false.
+  /// Whether the trusted proxies accept requests only over TLS. Default false.
   ///
-  /// For a request that one of them passes on, `AuthenticationRequest.isEncrypted` is then true,
-  /// and `security` stays nil. Set it only if each of them refuses or redirects plain HTTP for the
-  /// gateway's path, and if the bytes between proxy and gateway cannot be read by others. It needs
-  /// `trustedProxies`: a request that comes around them is not encrypted, whatever its headers say.
+  /// For a request from one of the proxies, `AuthenticationRequest.isEncrypted` is then true, and
+  /// `security` stays nil. Set it only if each proxy refuses or redirects plain HTTP for the
+  /// gateway's path, and if others cannot read the bytes between proxy and gateway. It needs
+  /// `trustedProxies`: a request that bypasses them is not encrypted, whatever its headers say.
   public var isSecuredByProxy = false
   /// The number of threads that read and write HTTP, at least 1. Default 1.
   public var threads = 1
@@ -58,9 +58,9 @@ public struct HTTPGatewayConfiguration: Sendable {
   /// `longlink.gateway`.
   public var logger = Logger(label: "longlink.gateway")
 
-  /// The most bytes of one header, and of all headers of a request; and their most number.
+  /// The most bytes of one header field and of all fields of a request, and the most fields.
   static let headLimits = (header: 16_384, headers: 65_536, count: 100)
-  /// The most bytes of the first line of a request that a head may have.
+  /// The most bytes of a request's target.
   static let longestTarget = 8_192
 
   /// A header for the addresses of clients.

@@ -10,7 +10,7 @@ internal import NIOHTTP1
 internal import NIOPosix
 internal import Synchronization
 
-/// Takes a server's requests over HTTP: each is one `POST`, with frames in both bodies.
+/// Accepts a server's requests over HTTP: each is one `POST`, with frames in both bodies.
 ///
 /// Make it for a server, start both, and shut the gateway down before the server. The server's
 /// routes, limits and deadlines hold for its requests. Releasing a gateway does not stop it. It may
@@ -27,7 +27,7 @@ public final class LongLinkHTTPGateway: Sendable {
   private let state: GatewayState
   private let phase = Mutex(Phase.made)
 
-  /// Makes a gateway for `server`, which does not listen yet. Throws `invalidConfiguration`.
+  /// Makes a gateway for `server`; it does not listen yet. Throws `invalidConfiguration`.
   public init(
     for server: LongLinkServer, _ configuration: HTTPGatewayConfiguration = .init()
   ) throws(LongLinkError) {
@@ -79,7 +79,7 @@ public final class LongLinkHTTPGateway: Sendable {
     return state.address(listener.localAddress)
   }
 
-  /// A snapshot of what the gateway has counted.
+  /// A snapshot of the counters.
   public var counters: HTTPGatewayCounters { state.counters }
 
   private func bootstrap(_ threads: GatewayThreads) -> ServerBootstrap {
@@ -88,7 +88,8 @@ public final class LongLinkHTTPGateway: Sendable {
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelOption(.autoRead, value: false)
       .childChannelOption(.maxMessagesPerRead, value: 1)
-      // What one read brings is parsed at once: 16 KiB of tiny heads are some hundred KiB of them.
+      // The bytes of one read are parsed at once: 16 KiB of tiny heads become some hundred KiB of
+      // memory.
       .childChannelOption(
         .recvAllocator,
         value: AdaptiveRecvByteBufferAllocator(minimum: 1_024, initial: 2_048, maximum: 16_384)
@@ -122,8 +123,8 @@ public final class LongLinkHTTPGateway: Sendable {
   }
 
   /// Stops: accepts no more connections, lets running requests finish within `bound`, and returns
-  /// when every connection has ended. Shut the server down afterwards, or before: what clients send
-  /// in between is refused with 503, which is safe to retry. A second call does nothing.
+  /// when every connection has ended. Shut the server down afterwards, or before: requests in
+  /// between are refused with 503, which is safe to retry. A second call does nothing.
   public func shutDown(within bound: Duration = .seconds(10)) async {
     let started = phase.withLock(of: self) { phase -> (any Channel, GatewayThreads)? in
       defer { phase = .shutDown }
@@ -146,8 +147,8 @@ public final class LongLinkHTTPGateway: Sendable {
   }
 }
 
-/// The threads of a gateway. They end once the gateway, its connections and the server have let go
-/// of them.
+/// The threads of a gateway. They end when the gateway, its connections and the server have
+/// released this object.
 final class GatewayThreads: Sendable {
   let group: MultiThreadedEventLoopGroup
 
@@ -160,7 +161,7 @@ final class GatewayThreads: Sendable {
   }
 }
 
-/// Tells the connection's handler that bytes have come, before anyone has parsed them, and that the
+/// Tells the connection's handler that bytes have come, before they are parsed, and that the
 /// gateway shuts down.
 private final class ByteWatch: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
@@ -176,8 +177,8 @@ private final class ByteWatch: ChannelInboundHandler {
     context.fireChannelRead(data)
   }
 
-  /// The event ends here. swift-nio's own handlers would close the connection too, and answer the
-  /// half of a head that they find while they close it, which they assert never to do.
+  /// Does not pass the event on: swift-nio's own handlers would close the connection too. Closing,
+  /// they would answer half a head, and fail an assertion of theirs.
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if event is ChannelShouldQuiesceEvent { return handler.drain() }
     context.fireUserInboundEventTriggered(event)
