@@ -3,7 +3,8 @@
 internal import CLongLinkReaders
 
 extension JSONReader {
-  /// Goes on to the end of the next element; nil if more bytes are needed, or at the end.
+  /// Reads up to the end of the next element, and returns it; nil if more bytes are needed, or at
+  /// the end.
   mutating func advance() throws(ReaderError) -> [UInt8]? {
     while true {
       switch phase {
@@ -25,7 +26,7 @@ extension JSONReader {
     }
   }
 
-  /// The byte at `place`, behind white space.
+  /// Skips white space and returns the byte at `place`; nil if there is none yet.
   private mutating func nextByte() -> UInt8? {
     while place < bytes.count {
       let byte = bytes[place]
@@ -42,8 +43,8 @@ extension JSONReader {
     return nil
   }
 
-  /// Passes the next byte of a mark at the beginning, which RFC 8259 allows to ignore. Returns
-  /// false if it is missing.
+  /// Skips the next byte of a byte order mark, which RFC 8259 allows to ignore. Returns false if
+  /// more bytes are needed.
   private mutating func skipMark(_ count: Int) throws(ReaderError) -> Bool {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let byte = place < bytes.count ? bytes[place] : nil
@@ -99,7 +100,7 @@ extension JSONReader {
 
   private var isInArray: Bool { shape.steps[level - 1] == .each }
 
-  /// What becomes of the elements of the array that is open.
+  /// How the elements of the open array are handled.
   private var elementRole: Role { level == shape.steps.count ? .deliver : .enter }
 
   private mutating func begin(_ role: Role, _ byte: UInt8) throws(ReaderError) {
@@ -164,13 +165,13 @@ extension JSONReader {
     return inside.has_ended
   }
 
-  /// Goes to the byte behind a number or word; returns whether it was reached.
+  /// Goes to the byte after a number or word; returns whether it was reached.
   private mutating func skipScalar() throws(ReaderError) -> Bool {
     while place < bytes.count, !JSONScalar.isEnd(bytes[place]) { place += 1 }
     try checkSize()
     let isAtEnd = place < bytes.count
     guard isAtEnd || isFinished else { return false }
-    // More digits may have been cut off, so that it would be another number.
+    // More digits may be missing, which would make another number.
     if !isAtEnd, level > 0 { throw ReaderError(.truncated, at: offset + place) }
     guard JSONScalar.isComplete(bytes[(start ?? place)..<place]) else {
       throw isAtEnd ? malformed() : ReaderError(.truncated, at: offset + place)

@@ -24,9 +24,10 @@ internal import CLongLinkReaders
 /// Only what leads to the elements is checked: brackets, commas, strings. What is inside an element
 /// is for its decoder to check. Only UTF-8 can be read.
 public struct JSONReader: Sendable {
-  /// What is expected next.
+  /// The part of the document that is expected next.
   enum Phase {
-    /// The document, perhaps behind a byte order mark, of which so many bytes have been read.
+    /// The document, perhaps after a byte order mark. The number of bytes of the mark that were
+    /// read.
     case mark(Int)
     /// A value, which begins with the next byte other than white space. `isFirst`: or the end of
     /// the array.
@@ -47,7 +48,7 @@ public struct JSONReader: Sendable {
     case end
   }
 
-  /// What becomes of a value.
+  /// How a value is handled.
   enum Role {
     /// The value is an array or object on the path.
     case enter
@@ -58,20 +59,20 @@ public struct JSONReader: Sendable {
   let shape: Shape
   let limits: Limits
   var phase = Phase.mark(0)
-  /// The arrays and objects on the path that are open.
+  /// The number of open arrays and objects on the path.
   var level = 0
-  /// The place in an array, object or string.
+  /// The position inside an array, object or string that is skipped or returned.
   var inside = cll_json_place()
   /// Whether an array at the path was found.
   var hasFoundArray = false
 
-  /// The bytes that are still needed.
+  /// The bytes of the document that are still needed.
   var bytes: [UInt8] = []
-  /// The place in the document of the first of them.
+  /// The position in the document of the first byte in `bytes`.
   var offset = 0
-  /// The next byte to look at.
+  /// The index in `bytes` of the next byte to look at.
   var place = 0
-  /// Where the element or name begins that is kept until it is complete.
+  /// The index in `bytes` where the current element or name begins; nil while neither has begun.
   var start: Int?
   private(set) var isFinished = false
   private var failure: ReaderError?
@@ -121,7 +122,7 @@ public struct JSONReader: Sendable {
   private mutating func dropUsed() {
     let used = start ?? place
     let left = bytes.count - used
-    // Moving no more than is dropped takes time proportional to the document.
+    // Moves few bytes, or no more than it drops, so that the time is proportional to the document.
     guard used > 0, left <= used || left <= 4096 else { return }
     if left == 0 {
       // The memory of a large element is not kept.

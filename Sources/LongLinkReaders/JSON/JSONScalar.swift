@@ -2,7 +2,7 @@
 
 /// Numbers and words of JSON.
 enum JSONScalar {
-  /// Whether a number or word has ended in front of this byte.
+  /// Whether a number or word ends before this byte.
   static func isEnd(_ byte: UInt8) -> Bool {
     switch byte {
     case 0...UInt8(ascii: " "), UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "]"),
@@ -13,7 +13,7 @@ enum JSONScalar {
     }
   }
 
-  /// Whether bytes up to such an end can be a whole number or word.
+  /// Whether bytes that end as `isEnd` says can be a complete number or word.
   static func isComplete(_ bytes: ArraySlice<UInt8>) -> Bool {
     guard let first = bytes.first, let last = bytes.last else { return false }
     switch first {
@@ -27,14 +27,14 @@ enum JSONScalar {
 
 /// Names of members in JSON.
 enum JSONName {
-  /// Whether a name with its quotes is the wanted one; escapes are replaced first.
+  /// Whether a name with its quotes equals `wanted`, after its escapes are replaced.
   static func matches(_ name: [UInt8], _ wanted: [UInt8]) -> Bool {
-    // Each escape has at most six bytes for one.
+    // An escape has at most six bytes, and stands for at least one.
     guard name.count - 2 <= 6 * wanted.count else { return false }
     return text(name[...]) == wanted
   }
 
-  /// The string with which bytes begin, with its quotes; nil if they begin with something else.
+  /// The string at the beginning of `bytes`, with its quotes; nil if they do not begin with one.
   static func quoted(at bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
     guard bytes.first == UInt8(ascii: "\"") else { return nil }
     var isEscaped = false
@@ -50,7 +50,7 @@ enum JSONName {
     return nil
   }
 
-  /// What a name with its quotes stands for; nil if it has an escape that JSON has not.
+  /// The text of a name with its quotes, with escapes replaced; nil if an escape is invalid.
   static func text(_ name: ArraySlice<UInt8>) -> [UInt8]? {
     let name = name.dropFirst().dropLast()
     return name.contains(UInt8(ascii: "\\")) ? unescaped(name) : Array(name)

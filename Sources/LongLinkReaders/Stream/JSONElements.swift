@@ -20,7 +20,7 @@ where Parts.Element: Sequence<UInt8> {
     Iterator(PartFeeder(JSONReader(shape, limits: limits), parts))
   }
 
-  /// The position in the document.
+  /// An iterator over the elements.
   public struct Iterator: AsyncIteratorProtocol {
     private let feeder: PartFeeder<JSONReader, Parts>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What both kinds of readers have in common.
+/// The functions that `XMLReader` and `JSONReader` have in common.
 protocol FeedableReader: ~Copyable {
   associatedtype Output
 
@@ -12,7 +12,7 @@ protocol FeedableReader: ~Copyable {
 extension XMLReader: FeedableReader {}
 extension JSONReader: FeedableReader {}
 
-/// A reader, and the parts that it is fed.
+/// Feeds a reader with the parts of a sequence.
 final class PartFeeder<Reader: FeedableReader & ~Copyable, Parts: AsyncSequence>
 where Parts.Element: Sequence<UInt8> {
   private var reader: Reader
@@ -34,8 +34,7 @@ where Parts.Element: Sequence<UInt8> {
         if let part = try await parts.next(isolation: actor) {
           reader.feed(part)
         } else {
-          // Some sequences end when their task is cancelled: then nothing is wrong with the
-          // document.
+          // Some sequences end when their task is cancelled: then the document is not to blame.
           try Task.checkCancellation()
           reader.finish()
           isFinished = true

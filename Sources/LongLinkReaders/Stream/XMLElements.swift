@@ -28,7 +28,7 @@ where Parts.Element: Sequence<UInt8> {
     return Iterator(PartFeeder(reader, parts))
   }
 
-  /// The position in the document.
+  /// An iterator over the elements.
   public struct Iterator: AsyncIteratorProtocol {
     private let feeder: PartFeeder<XMLReader, Parts>
 

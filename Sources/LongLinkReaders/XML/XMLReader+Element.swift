@@ -8,7 +8,7 @@ extension XMLReader {
   /// It is kept as bytes in one allocation, which its children share. Its properties are read from
   /// them each time, in time proportional to the element's size.
   public struct Element: Sendable {
-    /// Elements as `cll_xml_take` writes them.
+    /// The bytes of an element and its parents, as `cll_xml_take` writes them.
     private let bytes: [UInt8]
     /// The bytes of this element, from its first mark to its last.
     private let range: Range<Int>
@@ -62,7 +62,7 @@ extension XMLReader {
       var text: [UInt8] = []
       var place = content
       while place < range.upperBound - 1 {
-        // Only content has text behind it, and so has the end of an element.
+        // Text follows only the mark of content and that of an element's end.
         let mark = bytes[place]
         let next = end(of: place + 1)
         if mark == Mark.content || mark == Mark.end { text += bytes[(place + 1)..<next] }
@@ -116,21 +116,21 @@ extension XMLReader {
       return bytes[start..<end(of: start)].elementsEqual(name.utf8)
     }
 
-    /// Where the content begins.
+    /// The index in `bytes` of the mark before the content.
     private var content: Int {
       var place = end(of: range.lowerBound + 1)
       while bytes[place] != Mark.content { place = end(of: place + 1) }
       return place
     }
 
-    /// The place of the content if it is text alone.
+    /// The indices of the content if it is only text; nil if it has child elements.
     private var plainText: Range<Int>? {
       let start = content + 1
       let end = end(of: start)
       return end == range.upperBound - 1 ? start..<end : nil
     }
 
-    /// Where the part ends that begins at a place: at a mark, or at the end of the bytes.
+    /// The end of the part that begins at `place`: the next mark, or the end of the bytes.
     private func end(of place: Int) -> Int {
       var place = place
       while place < bytes.count, bytes[place] > Mark.last { place += 1 }

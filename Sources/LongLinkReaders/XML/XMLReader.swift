@@ -54,7 +54,7 @@ public struct XMLReader: ~Copyable {
     for name in names { list += XMLReader.nameForC(name) }
     var limits = limits.forC
     limits.children = children
-    // The functions copy what they are given.
+    // The C functions copy their arguments.
     unsafe reader = list.withUnsafeBufferPointer { list in
       guard let error else {
         return unsafe cll_xml_create(list.baseAddress, list.count, nil, &limits)
