@@ -2,7 +2,7 @@
 
 public import LongLinkReaders
 
-/// Elements of a document that arrives in parts, decoded from JSON one by one.
+/// The elements of a document that arrives in parts, each decoded from JSON.
 public struct DecodedElements<Base: AsyncSequence, Value: Decodable>: AsyncSequence {
   private let base: Base
   private let bytes: @Sendable (Base.Element) -> [UInt8]
@@ -17,7 +17,7 @@ public struct DecodedElements<Base: AsyncSequence, Value: Decodable>: AsyncSeque
     Iterator(base.makeAsyncIterator(), bytes)
   }
 
-  /// The position in the document.
+  /// An iterator over the decoded values.
   public struct Iterator: AsyncIteratorProtocol {
     private var base: Base.AsyncIterator
     private let bytes: @Sendable (Base.Element) -> [UInt8]

@@ -39,7 +39,7 @@ extension JSONBody: Equatable where Value: Equatable {}
 extension JSONBody: Hashable where Value: Hashable {}
 
 extension JSONBody: BodyEncodable where Value: Encodable {
-  /// True: the value is encoded once, instead of being counted first.
+  /// Always true: the value is encoded once, instead of being counted first.
   public static var isMeasuredByEncoding: Bool { true }
 
   /// The size of the JSON text.
@@ -65,7 +65,7 @@ extension JSONBody: BodyEncodable where Value: Encodable {
 }
 
 extension JSONBody: BodyDecodable where Value: Decodable {
-  /// Decodes the JSON text. Throws `malformed` if `JSONDecoder` does not take it for JSON, and
+  /// Decodes the JSON text. Throws `malformed` if `JSONDecoder` does not accept it as JSON, and
   /// `wrongType` if it does not fit the value's type.
   public init(decoding body: RawSpan) throws(BodyError) {
     do {

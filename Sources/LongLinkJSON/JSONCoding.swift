@@ -6,13 +6,13 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What `JSONDecoder` is called with and throws.
+/// Calls `JSONDecoder`, and describes its errors without quoting values.
 enum JSONCoding {
   /// Why JSON was not decoded.
   struct Failure: Error {
-    /// Whether the text is no JSON at all.
+    /// Whether the text is not JSON; otherwise it does not fit the type.
     let isSyntax: Bool
-    /// What was wrong and where, without any of its text.
+    /// The problem and its place, without quoting values.
     let detail: String
 
     init(_ error: any Error) {
@@ -35,7 +35,8 @@ enum JSONCoding {
       }
     }
 
-    /// The path is bounded: names in it come from the type, or from a dictionary of the peer's.
+    /// Returns the text of an error. The path is bounded: its names may come from a dictionary of
+    /// the peer's.
     private static func text(_ what: String, _ context: DecodingError.Context) -> String {
       let path = context.codingPath.prefix(8).map { key in
         key.intValue.map { "[\($0)]" } ?? ".\(key.stringValue.prefix(40))"
