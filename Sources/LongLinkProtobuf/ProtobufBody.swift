@@ -18,7 +18,7 @@ public import SwiftProtobuf
 public protocol ProtobufBody: SwiftProtobuf.Message, BodyEncodable, BodyDecodable {}
 
 extension ProtobufBody {
-  /// True: the message is encoded once, instead of being counted first.
+  /// Always true: the message is encoded once, instead of being counted first.
   public static var isMeasuredByEncoding: Bool { true }
 
   /// The size of SwiftProtobuf's encoding.
