@@ -46,7 +46,7 @@ struct MessageDescription: Sendable {
 /// The generated descriptor of one field.
 @safe
 struct FieldDescription {
-  /// A constant, like the descriptor of its message.
+  /// A constant that is never freed, like the descriptor of its message.
   private let descriptor: UnsafePointer<ProtobufCFieldDescriptor>
 
   fileprivate init(_ descriptor: UnsafePointer<ProtobufCFieldDescriptor>) {

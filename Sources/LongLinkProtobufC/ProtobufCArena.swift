@@ -114,7 +114,7 @@ extension ProtobufCArena {
     return unsafe ProtobufCBinaryData(len: value.count, data: memory.baseAddress)
   }
 
-  /// A message field; nil, an absent field, for nil.
+  /// A message field; nil, which makes the field absent, if `value` is nil.
   ///
   /// Traps if `CMessage`, the type of the field, is not the structure of `Message`.
   @inlinable

@@ -45,7 +45,7 @@ extension ProtobufCBody {
   /// of a body, and hundreds in memory.
   public static var decodingMemoryLimit: Int { 67_108_864 }
 
-  /// True: the C message has to be filled before libprotobuf-c can compute its size.
+  /// Always true: the C message has to be filled before libprotobuf-c can compute its size.
   @inlinable public static var isMeasuredByEncoding: Bool { true }
 
   /// The size that libprotobuf-c computes for the message.
@@ -78,18 +78,18 @@ extension ProtobufCBody {
     }
   }
 
-  /// Reads the body within the memory limit of the type; throws like the form with `charging`.
+  /// Reads the body within the memory limit of the type; throws like `init(decoding:charging:)`.
   @inlinable
   public init(decoding body: RawSpan) throws(BodyError) {
     var memory = DecodingMemory(for: Self.self)
     try self.init(decoding: body, charging: &memory)
   }
 
-  /// Reads the body, and takes memory as the value grows.
+  /// Reads the body, and charges the memory that the value takes.
   ///
-  /// A message counts as twice its size in Swift plus 24 bytes, a number of a repeated field as 16,
-  /// a string or bytes field as 32, and as its length plus 80 unless it is a string of at most 15
-  /// bytes. That is at least what they take in arrays and dictionaries that grow.
+  /// A message counts as twice its size in Swift plus 24 bytes, a number of a repeated field as 16
+  /// bytes, a string or bytes field as 32 bytes, and as its length plus 80 unless it is a string of
+  /// at most 15 bytes. These are upper bounds for arrays and dictionaries that grow.
   ///
   /// Throws if the body breaks the rules of Protocol Buffers or of its message, is nested deeper
   /// than 100 messages, has a string that is not UTF-8 or contains U+0000, has a singular message

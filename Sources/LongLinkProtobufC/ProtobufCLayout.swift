@@ -14,7 +14,7 @@ public struct ProtobufCLayout<Value>: Sendable {
   struct Parts {
     @usableFromInline
     let bound: PackedBound
-    /// The C structure.
+    /// The type of the C structure.
     @usableFromInline
     let type: ObjectIdentifier
     @usableFromInline
