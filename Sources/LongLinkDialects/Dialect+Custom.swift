@@ -3,11 +3,11 @@
 public import LongLinkCore
 
 extension Dialect {
-  /// The description; nil for the native protocol.
+  /// The description of a custom dialect; nil for the native protocol.
   public var description: FrameDialect? { (source as? CustomDialect)?.description }
 
-  /// Makes a dialect from a description. `token` is what this side writes into the field of
-  /// that name on every connection, as wide as the field. A server without one writes zeros.
+  /// Makes a dialect from a description. `token` is what this side writes into the token field on
+  /// every connection; it must be as wide as the field. A server without a token writes zeros.
   public static func custom(_ description: FrameDialect, token: [UInt8] = []) -> Dialect {
     Dialect(CustomDialect(description, .fixed(token)))
   }
@@ -70,7 +70,7 @@ private final class CustomDialect: DialectSource {
 }
 
 extension FrameDialect {
-  /// Returns what one side can do.
+  /// Returns the properties of the dialect that the library needs on one side.
   func facts(_ role: Role) -> DialectFacts {
     var facts = DialectFacts(name: name, role: role, maximumBody: maximumBody)
     facts.serials = serials[role]

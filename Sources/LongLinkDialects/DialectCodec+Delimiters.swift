@@ -20,8 +20,8 @@ extension DialectCodec {
     return true
   }
 
-  /// Escapes a body in place, and returns the number of added bytes. The caller provides as much
-  /// room behind the body as it has bytes.
+  /// Escapes a body in place, and returns the number of added bytes. After the body there must be
+  /// as much room as it has bytes.
   func escape(_ body: Range<Int>, _ frame: UnsafeMutableRawBufferPointer) -> Int {
     guard case .escaped(let escape) = outgoing.inside else { return 0 }
     let first = outgoing.delimiter[0]

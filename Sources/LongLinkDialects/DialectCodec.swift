@@ -67,6 +67,7 @@ package final class DialectCodec: DialectFraming {
   }
 
   /// The serial of the ping with this number, counted from 1; the dialect's range is used in turn.
+  /// Nil if this side sends no pings.
   package func pingSerial(_ number: UInt64) -> UInt32? {
     guard let serials = dialect.heartbeat[role]?.serials else { return nil }
     let count = UInt64(serials.upperBound - serials.lowerBound) + 1

@@ -154,7 +154,7 @@ extension FrameLayout.Field.Meaning {
     "repeatedType",
   ]
 
-  /// Whether a shape can have at most one such field.
+  /// Whether a shape can have at most one field of this meaning.
   var isUnique: Bool {
     switch self {
     case .constant, .filler: false
@@ -162,7 +162,7 @@ extension FrameLayout.Field.Meaning {
     }
   }
 
-  /// Whether the receiver needs the field before the body.
+  /// Whether the receiver needs a field of this meaning before the body.
   var belongsInHeader: Bool {
     switch self {
     case .type, .serial, .code, .length, .token: true
