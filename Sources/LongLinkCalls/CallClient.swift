@@ -83,7 +83,7 @@ extension CallClient {
     events(of: type, buffer: .dropOldest(1024))
   }
 
-  /// Returns events as the other form does, with the given buffer.
+  /// Returns events like `events(of:)`, with the given buffer.
   ///
   /// With a `close` buffer, `for try await` throws `overloaded` when the consumer falls behind.
   public func events<Failure>(

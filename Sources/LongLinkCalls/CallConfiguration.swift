@@ -19,9 +19,9 @@ public struct CallConfiguration: Sendable {
 
   /// Functions around each exchange, the first one outermost. Default: none.
   ///
-  /// They are below de-duplication and the cache: a call that joins another one's exchange, or is
-  /// answered from the cache, does not meet them. What they return is what is cached. They run in a
-  /// task on the client's loop, which they must not block.
+  /// Interceptors are below de-duplication and the cache: they do not run for a call that joins
+  /// another call's exchange or is answered from the cache. The response that they return is the
+  /// one that is cached. They run in a task on the client's loop, which they must not block.
   public var interceptors: [CallInterceptor]
 
   /// Makes a configuration.

@@ -6,11 +6,12 @@ public import LongLinkCore
 public struct CachePolicy: Hashable, Sendable {
   /// How long a cached response is used without a request. Default 60 s.
   public var fresh: Duration
-  /// How long after that it is still used, while one request refreshes it. Default zero.
+  /// How long after `fresh` a cached response is still used, while one request refreshes it.
+  /// Default zero.
   public var stale: Duration
   /// The types of pushes that invalidate the method's cached responses. Default: none.
   ///
-  /// With any, a lost connection also invalidates them, because a push may be lost with it.
+  /// If there are any, a lost connection also invalidates them, because a push may be lost with it.
   public var invalidatedBy: [MessageType]
 
   /// Makes a policy.

@@ -44,7 +44,7 @@ extension CallCore: ClientWatcher {
   func invalidate(_ key: CallKey) {
     counters.invalidations += 1
     cache.remove(key)
-    // There may be several, for calls that do not share or have different terms.
+    // There may be several exchanges, for calls that do not share or have different terms.
     for exchange in exchanges.values where exchange.plan.key == key {
       exchange.isInvalidated = true
     }
@@ -74,7 +74,7 @@ extension CallCore: ClientWatcher {
       linkGeneration += 1
       cache.removeDependent()
     } else if !wasConnected, state.isConnected {
-      // What came over short links meanwhile was out of the reach of pushes.
+      // Pushes could not invalidate responses that came over short links meanwhile.
       cache.removeDependent()
     }
     wasConnected = state.isConnected

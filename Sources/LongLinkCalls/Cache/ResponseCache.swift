@@ -7,7 +7,7 @@ struct ResponseCache {
   enum Found: Equatable {
     case nothing
     case fresh([UInt8])
-    /// May be used, but should be refreshed.
+    /// A stale response, which may be used but should be refreshed.
     case stale([UInt8])
   }
 
@@ -17,16 +17,16 @@ struct ResponseCache {
     var bytes: Int
     var freshUntil: LinkInstant
     var staleUntil: LinkInstant
-    /// Whether pushes invalidate it.
+    /// Whether pushes invalidate the response.
     var dependsOnPushes: Bool
-    /// The slots of its neighbours in order of use.
+    /// The slots of the entries that were used next after, and last before, this entry.
     var newer: Int?
     var older: Int?
   }
 
   /// The most bytes of bodies and keys, plus `overhead` for each entry.
   let limit: Int
-  /// About the bytes of an entry without its body and key.
+  /// The approximate bytes of an entry besides its body and key.
   static let overhead = 256
 
   private var entries: [Entry?] = []
@@ -119,7 +119,7 @@ struct ResponseCache {
     bytes -= entry.bytes
   }
 
-  /// Makes an entry the newest.
+  /// Makes an entry the most recently used.
   private mutating func link(_ place: Int) {
     entries[place]?.older = newest
     entries[place]?.newer = nil

@@ -7,15 +7,15 @@ internal import LongLinkDriver
 public struct Call<Reply: Sendable>: Sendable {
   /// The message type of the request.
   public let type: MessageType
-  /// The name of its method.
+  /// The name of the method.
   let method: MethodName
   /// The policy of this call, which overrides all others.
   public var policy: CallPolicy
-  /// The policy of its method.
+  /// The policy of the method.
   let methodPolicy: CallPolicy
   let body: any BodyEncodable & Sendable
   var key: [UInt8]?
-  /// What carries it out; nil for the client's link.
+  /// The carrier that makes the call; nil for the client's link.
   var carrier: (any CallCarrier)?
   let decode: @Sendable ([UInt8]) throws(BodyError) -> Reply
 
@@ -59,9 +59,10 @@ public struct Call<Reply: Sendable>: Sendable {
 }
 
 extension Call {
-  /// Makes a call that something else than a link carries out.
+  /// Makes a call that a carrier makes, instead of the client's link.
   ///
-  /// `key` stands for all that the other side sees of it, in de-duplication and in the cache.
+  /// `key` stands for everything that the other side sees of the call, in de-duplication and in the
+  /// cache.
   package init(
     type: MessageType, service: String, policy: CallPolicy, methodPolicy: CallPolicy,
     key: [UInt8], carrier: any CallCarrier,
@@ -72,7 +73,7 @@ extension Call {
       methodPolicy: methodPolicy, key: key, carrier: carrier, decode: decode)
   }
 
-  /// What the call does, for errors.
+  /// The operation of the call, for errors.
   var operation: LongLinkError.Operation {
     carrier.map { .exchange($0.operation, type: type) } ?? .request(type)
   }

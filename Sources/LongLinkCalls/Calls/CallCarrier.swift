@@ -6,7 +6,7 @@ package import LongLinkTransport
 
 /// Carries out a call in place of the client's link.
 package protocol CallCarrier: Sendable {
-  /// What it does, for errors, such as `GET https://example.com/nodes`.
+  /// The operation of the call as text, for errors, such as `GET https://example.com/nodes`.
   var operation: String { get }
 
   /// Begins one exchange. The options have a timeout.

@@ -62,7 +62,8 @@ extension CallCore: TimerHandler {
     exchange.task?.cancel()
   }
 
-  /// Ends what does not end with the link, when the client is closed.
+  /// When the client is closed, cancels the exchanges that do not end with its link: those of
+  /// carriers, and those with interceptors.
   func closeCarried() {
     for id in exchanges.keys.sorted() {
       guard let exchange = exchanges[id], !endsWithLink(exchange.plan) else { continue }

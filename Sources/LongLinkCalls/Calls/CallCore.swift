@@ -23,7 +23,8 @@ final class CallCore {
   var invalidations: [MessageType: [MessageType]] = [:]
   /// All request types in `invalidations`.
   var dependents: Set<MessageType> = []
-  /// The number of invalidations by type; below, those by lost connections, and those of all types.
+  /// The number of invalidations of each type; then the number of lost connections, and of
+  /// invalidations of all types.
   var generations: [MessageType: UInt64] = [:]
   var linkGeneration: UInt64 = 0
   var wholeGeneration: UInt64 = 0
@@ -46,7 +47,7 @@ final class CallCore {
     /// Whether the exchange refreshes the cache, and so continues without callers.
     let isRefresh: Bool
     let generation: Generation
-    /// Whether its key was invalidated after it had begun.
+    /// Whether the exchange's key was invalidated after the exchange had begun.
     var isInvalidated = false
     var cache: CachePolicy?
     var task: (any CallExchange)?
@@ -54,7 +55,7 @@ final class CallCore {
     var past = Delivery.notSent
     /// Whether the exchange is being cancelled because the client was closed.
     var isClosed = false
-    /// The last caller, which has left, and the code of its error.
+    /// The last caller, after it has left, and the code of its error; nil before.
     var leaver: (code: LongLinkError.Code, completion: (Outcome) -> Void)?
 
     init(
@@ -75,7 +76,7 @@ final class CallCore {
     let exchange: UInt64
     let deadline: LinkInstant
     let completion: (Outcome) -> Void
-    /// The timer of the caller's deadline; nil if the exchange's is not later.
+    /// The timer of the caller's deadline; nil if the exchange's deadline is not later.
     var timer: LoopTimer?
   }
 
@@ -224,7 +225,7 @@ extension CallCore {
       .connectionLoop, completion)
   }
 
-  /// Whether closing the client is enough to end an exchange of a plan.
+  /// Whether closing the client's link is enough to end an exchange of this plan.
   func endsWithLink(_ plan: CallPlan) -> Bool {
     plan.carrier == nil && configuration.interceptors.isEmpty
   }

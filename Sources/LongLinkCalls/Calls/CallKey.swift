@@ -3,7 +3,7 @@
 import LongLinkDriver
 import LongLinkCore
 
-/// The identity of a call for de-duplication and the cache: what the server sees of it.
+/// The identity of a call for de-duplication and the cache: everything that the server sees of it.
 struct CallKey: Hashable, Sendable {
   let type: MessageType
   /// The body, or the caller's key (`Call.keyed(by:)`).

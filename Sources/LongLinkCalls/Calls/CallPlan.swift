@@ -15,7 +15,7 @@ struct CallPlan: Sendable {
   /// How long responses are cached; nil if they are not.
   let cache: CachePolicy?
   let reloads: Bool
-  /// What carries it out; nil for the client's link.
+  /// The carrier that makes the call; nil for the client's link.
   let carrier: (any CallCarrier)?
 
   /// Throws `encodingFailed` if the call needs a key and its body cannot be encoded.
@@ -47,7 +47,7 @@ struct CallPlan: Sendable {
     }
   }
 
-  /// What the call does, for errors.
+  /// The operation of the call, for errors.
   var operation: LongLinkError.Operation {
     carrier.map { .exchange($0.operation, type: type) } ?? .request(type)
   }

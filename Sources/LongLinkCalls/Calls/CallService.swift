@@ -4,7 +4,7 @@ public import LongLinkCore
 
 /// The configuration of a service in a call client.
 public struct CallService: Sendable {
-  /// The policy of the service's calls, which those of calls and methods override.
+  /// The policy of the service's calls. Policies of calls and methods override it.
   public var policy: CallPolicy
   /// The application's error types for the service. The first one that defines a code is used.
   public var errors: [any ApplicationError.Type]
@@ -17,7 +17,7 @@ public struct CallService: Sendable {
 }
 
 extension RPCMethod where Request: BodyEncodable, Reply: BodyDecodable {
-  /// Returns a call of the method. It is made each time that it is passed to a ``CallClient``.
+  /// Returns a call of the method. A ``CallClient`` makes the call each time it gets it.
   public func callAsFunction(
     _ request: Request, policy: CallPolicy = CallPolicy()
   ) -> Call<Reply> {

@@ -21,7 +21,7 @@ public struct OutboundRequest: Sendable {
   /// The idempotency key, if there is one, is set already, so that all requests of one exchange
   /// have the same. A longer timeout than the time until `deadline` is shortened to it.
   public var options: RequestOptions
-  /// When the exchange ends at the latest, whatever its interceptors do.
+  /// The latest end of the exchange, whatever its interceptors do.
   public let deadline: LinkInstant
   /// Whether the exchange refreshes the cache, and no call waits for it.
   public let isRefresh: Bool
@@ -29,10 +29,11 @@ public struct OutboundRequest: Sendable {
   public let clock: EventLoopClock
 }
 
-/// The next interceptor, or the request itself, which an interceptor calls to go on.
+/// The next interceptor, or the request itself if there is none, which an interceptor calls to go
+/// on.
 struct NextExchange: Sendable {
   private let interceptors: [CallInterceptor]
-  /// The index of the next one.
+  /// The index of the next interceptor.
   private let index: Int
   private let exchange: LoopBound<InterceptedExchange>
   private let operation: LongLinkError.Operation

@@ -26,9 +26,9 @@ final class InterceptedExchange {
   /// The requests that have not ended.
   private var running: [UInt64: any CallExchange] = [:]
   private var lastNumber: UInt64 = 0
-  /// What may have happened to all requests that have ended.
+  /// The delivery of all requests that have ended, taken together.
   private var delivery = Delivery.notSent
-  /// The error of a request that has lasted until the deadline: it says what it waited for.
+  /// The error of a request that ran into the deadline: it says what the request waited for.
   private var lateness: LongLinkError?
   /// How the exchange has ended; set once.
   private var ending: Ending?
@@ -44,7 +44,7 @@ final class InterceptedExchange {
     self.completion = completion
   }
 
-  /// Starts the interceptors, and returns what cancels the exchange.
+  /// Starts the interceptors, and returns a handle that cancels the exchange.
   func begin(_ options: RequestOptions, isRefresh: Bool) -> any CallExchange {
     timer = loop.schedule(at: deadline, self, token: 0)
     let request = OutboundRequest(
@@ -55,7 +55,7 @@ final class InterceptedExchange {
     let bound = LoopBound(self, on: loop)
     let whole = NextExchange(
       core.configuration.interceptors, of: bound, doing: plan.operation)
-    // Detached: whose task-local values it had would depend on the thread of the first call.
+    // Detached, because inherited task-local values would depend on the thread of the first call.
     task = Task.detached(executorPreference: loop) {
       let outcome: Outcome
       do throws(LongLinkError) {
@@ -166,7 +166,7 @@ extension InterceptedExchange: TimerHandler {
     timer = nil
     task?.cancel()
     task = nil
-    // At the deadline they end by themselves, and say more than a cancel would.
+    // At the deadline the requests end by themselves, with errors that say more than `cancelled`.
     if case .late = ending {
     } else {
       for number in running.keys.sorted() { running[number]?.cancel() }

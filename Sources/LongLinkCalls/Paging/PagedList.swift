@@ -46,9 +46,9 @@ public final class PagedList<Element: Sendable, Position: Hashable & Sendable>: 
 
   /// Reloads the list from its first page, bypassing the cache.
   ///
-  /// The list is unchanged until that page has come, and if the request fails. A page that was
-  /// loading fails with `cancelled`, and an iterator over the old list fails with it at its next
-  /// page.
+  /// The list stays unchanged until its first page has come, and if the request fails. A page that
+  /// was loading fails with `cancelled`, and an iterator over the old list fails with it at its
+  /// next page.
   @discardableResult
   public func refresh() async throws(CallError) -> Page<Element, Position>? {
     try await wait { run, waiter, completion in run.refresh(waiter, completion) }

@@ -18,7 +18,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
     var waiters: [(id: UInt64, completion: (Outcome) -> Void)]
   }
 
-  /// The most pages in a row without an element, each of which names a next one.
+  /// The most consecutive empty pages, each of which names a next page.
   private static var mostEmpty: Int { 100 }
 
   private let core: LoopBound<CallCore>
@@ -28,13 +28,13 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
   private let call: @Sendable (Position, Int) -> Call<PageOf>
   private(set) var pages: [PageOf] = []
   private var next: Position?
-  /// The positions of the loaded pages.
+  /// The positions of the pages that were loaded.
   private var asked: Set<Position> = []
   /// The number of refreshes.
   private(set) var generation = 0
   private var load: Load?
   private var nextNumber: UInt64 = 0
-  /// The pages without an element that came last.
+  /// The number of consecutive empty pages at the end of the list.
   private var empty = 0
 
   init(
@@ -51,7 +51,8 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
 
   var hasMore: Bool { next != nil }
 
-  /// Passes on the page at an index of one generation of the list; loads it if it is the next one.
+  /// Calls `completion` with the page at an index of one generation of the list, and loads it if it
+  /// is the next one.
   func page(
     at index: Int, of wanted: Int?, _ waiter: UInt64, _ completion: @escaping (Outcome) -> Void
   ) {
@@ -64,7 +65,7 @@ final class PagedRun<Element: Sendable, Position: Hashable & Sendable> {
     }
   }
 
-  /// Loads the next page, or waits for the one that is loading; passes on nil at the end.
+  /// Calls `completion` with the next page, which may already be loading; with nil at the end.
   func loadMore(_ waiter: UInt64, _ completion: @escaping (Outcome) -> Void) {
     if load != nil {
       load?.waiters.append((waiter, completion))
