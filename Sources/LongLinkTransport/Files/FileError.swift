@@ -33,7 +33,7 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The error number for a path that is not a regular file. Opening a socket fails with it, too.
   static var notRegular: CInt { ENXIO }
 
-  /// The error number for a file whose content is not what was written.
+  /// The error number for a file whose content was damaged after it had been written.
   package static var damaged: CInt { EIO }
 
   /// The error number of a file that is larger than the reader allows.

@@ -56,7 +56,7 @@ package final class OpenFile: Sendable {
     self.probe = probe
   }
 
-  /// Opens a file to read. A FIFO does not make it wait; it throws for what is no regular file.
+  /// Opens a regular file to read; throws for anything else. A FIFO does not make it wait.
   package static func read(_ path: String) throws(FileError) -> OpenFile {
     let descriptor = try FileCall.retrying("open", path) {
       // Without O_NONBLOCK, a FIFO would wait for somebody who writes.
@@ -67,8 +67,8 @@ package final class OpenFile: Sendable {
     return file
   }
 
-  /// Opens a file to read and to write, or creates it. It follows no link, and throws for what is
-  /// no regular file.
+  /// Opens a regular file to read and to write, or creates it; throws for anything else. It follows
+  /// no link.
   package static func update(_ path: String) throws(FileError) -> OpenFile {
     let descriptor = try FileCall.retrying("open", path) {
       unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)
@@ -88,7 +88,7 @@ package final class OpenFile: Sendable {
   /// Releases the lock, even while this handle lives on.
   package func unlock() { FileCall.unlock(descriptor) }
 
-  /// The file's identity now; throws for what is no regular file.
+  /// The file's identity now; throws unless it is a regular file.
   package var identity: FileIdentity {
     get throws(FileError) {
       var status = stat()
