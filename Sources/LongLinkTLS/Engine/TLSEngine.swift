@@ -121,7 +121,7 @@ internal import LongLinkTransport
     count + (count / 16_384 + 1) * 64 + 1_024
   }
 
-  /// Puts the end of this side (`close_notify`) behind the bytes that wait for the peer.
+  /// Puts the end of this side (`close_notify`) after the bytes that wait for the peer.
   func close() {
     unsafe cll_tls_close(engine)
   }
@@ -160,9 +160,10 @@ internal import LongLinkTransport
   /// Whether decrypted bytes wait.
   var hasPending: Bool { unsafe cll_tls_has_pending(engine) }
 
-  /// Whether the peer has ended its side in good order, perhaps behind bytes that were read.
+  /// Whether the peer has ended its side in good order, perhaps after bytes that a call has
+  /// returned.
   var hasEnded: Bool { unsafe cll_tls_has_ended(engine) }
-  /// Whether a call has failed, perhaps behind bytes that were read.
+  /// Whether a call has failed, perhaps after bytes that it has returned.
   var hasFailed: Bool { unsafe cll_tls_has_failed(engine) }
 
   /// Whether the bytes begin with a whole record, or cannot become one.

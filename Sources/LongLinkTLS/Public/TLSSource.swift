@@ -28,7 +28,7 @@ extension TLSSource: CustomStringConvertible, CustomReflectable {
     }
   }
 
-  /// The description alone.
+  /// A mirror that shows only the description.
   public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 }
 
@@ -60,7 +60,7 @@ extension TLSIdentity: CustomStringConvertible, CustomReflectable {
     "chain \(chain), key \(key)\(password == nil ? "" : ", with a password")"
   }
 
-  /// The description alone.
+  /// A mirror that shows only the description.
   public var customMirror: Mirror { Mirror(self, children: ["identity": description]) }
 }
 
