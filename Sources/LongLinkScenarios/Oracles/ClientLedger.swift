@@ -3,17 +3,17 @@
 internal import LongLinkServer
 internal import Synchronization
 
-/// Records what a server tells about its clients, and the broadcasts that they get.
+/// Records the clients that servers report as connected, and the broadcasts that clients receive.
 final class ClientLedger: Sendable {
   private struct Arrival: Hashable {
     let broadcast: UInt64
     let client: Int
   }
 
-  /// A client that is there.
+  /// A client that its server has reported as connected, and not yet as gone.
   private struct Presence: Hashable {
     var connections = 0
-    /// How often its connections have changed.
+    /// How often the number of the client's connections has changed.
     var changes = 0
   }
 
@@ -24,23 +24,24 @@ final class ClientLedger: Sendable {
   }
 
   private struct State {
-    /// The clients that are there, by the names of their servers and themselves.
+    /// The connected clients, by the name of the server and the ID of the peer.
     var clients: [String: Presence] = [:]
     var servers: [Watched] = []
     var arrived: Set<Arrival> = []
-    /// Clients that have connections with a principal and without one, which are different peers.
+    /// Clients that may have connections both with and without a principal: these are different
+    /// peers.
     var several: Set<Int> = []
     var broken: [(OraclePromise, String)] = []
-    /// The clients that were not listed although they had a connection, and since when.
+    /// The clients that had a connection and were not in the server's list, and since when.
     var missing: [String: (presence: Presence, since: LinkInstant)] = [:]
   }
 
-  /// The longest time in which the close of a connection ends, with a pause of the process.
+  /// The longest time that closing a connection may take, including a pause of the process.
   private static let longestEnd = Duration.seconds(15)
 
   private let state = Mutex(State())
 
-  /// Listens to a server's hooks. A client is forgotten when the server's process ends.
+  /// Listens to a server's hooks. While `isAlive` returns false, nothing is recorded or checked.
   func watch(_ server: LongLinkServer, named name: String, isAlive: @escaping @Sendable () -> Bool)
   {
     state.withLock {
@@ -61,12 +62,13 @@ final class ClientLedger: Sendable {
     }
   }
 
-  /// Records that a client is reported as connected.
+  /// Records that a server has reported a client as connected.
   func came(_ peer: Peer, to name: String) {
     change("\(name) \(peer.id)", "came twice") { $0 == nil ? 0 : nil }
   }
 
-  /// Records that a connection has opened; the server's hook for that is the caller's.
+  /// Records that a connection of a client has opened. Call it from the server's
+  /// `onConnectionOpened`.
   func opened(_ peer: Peer, of name: String) {
     change("\(name) \(peer.id)", "has a connection, and was not reported") { $0.map { $0 + 1 } }
   }
@@ -81,7 +83,7 @@ final class ClientLedger: Sendable {
     }
   }
 
-  /// Records that a client was accepted without its principal.
+  /// Records that a client was accepted without a principal: it may now be several peers.
   func mayBeSeveral(_ client: Int) {
     state.withLock { _ = $0.several.insert(client) }
   }
@@ -97,10 +99,10 @@ final class ClientLedger: Sendable {
       let listed = Set(await server.peers().map { "\(watched.name) \($0.id)" })
       guard watched.isAlive() else { continue }
       let after = connected(to: watched.name)
-      // Those that have come, or lost a connection, meanwhile may be in the list or not.
+      // Clients whose connections changed during the call may be in the list or not.
       let missing = before.filter { after[$0.key] == $0.value && !listed.contains($0.key) }
       state.withLock { state in
-        // A connection that the server is closing has not ended, and is not listed.
+        // A connection that the server is closing is not listed, but has not ended either.
         for client in missing.keys.sorted() {
           guard let last = state.missing[client], last.presence == missing[client] else {
             state.missing[client] = missing[client].map { ($0, since: now) }
@@ -121,7 +123,7 @@ final class ClientLedger: Sendable {
     }
   }
 
-  /// Changes the number of a client's connections; nil is a broken promise.
+  /// Sets the number of a client's connections to what `next` returns; nil means a broken promise.
   private func change(_ client: String, _ problem: String, _ next: (Int?) -> Int?) {
     state.withLock { state in
       let presence = state.clients[client]

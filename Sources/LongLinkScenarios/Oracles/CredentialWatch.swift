@@ -3,25 +3,25 @@
 internal import LongLinkCore
 internal import LongLinkTesting
 
-/// Watches the credentials of clients on the network: no server may end a connection with 401
-/// before the time is over for which it has accepted the last one.
+/// Watches the credentials of clients on the network: no server may end a connection with 401 while
+/// the credential that it accepted last is still valid.
 ///
-/// It reads the frames that both sides write. The time counts from when the client sent the
-/// credential, which is at most as late as the server's own.
+/// It reads the frames that both sides write. A validity counts from when the client sent the
+/// credential; the server's own count begins later.
 struct CredentialWatch {
-  /// The credential of one connection, by the client's end of its link.
+  /// The last credential that a client sent on one connection.
   private struct Credential {
-    /// When the client sent its last one.
+    /// When the client sent the credential.
     var sent: LinkInstant
-    /// How long the server has accepted the one that it accepted last: until then, or without an
-    /// end. Nil before the welcome.
+    /// Until when the server's last acceptance is valid: `distantFuture` for no end, nil before the
+    /// welcome.
     var end: LinkInstant?
   }
 
   private var credentials: [EndName: Credential] = [:]
   private(set) var broken: [(time: LinkInstant, detail: String)] = []
 
-  /// The clocks of some machine have jumped, so that its timers fire early.
+  /// Forgets all credentials: a machine's clock has jumped, so its timers fire early.
   mutating func clockJumped() {
     credentials = [:]
   }

@@ -11,13 +11,13 @@ struct CreditWatch {
   /// One direction of a link.
   private struct Flow {
     var splitter = FrameSplitter()
-    /// The count of bytes that have reached the other side.
+    /// The number of this side's bytes that have reached the other side.
     var arrived = 0
-    /// Grants of credit that have not reached the other side completely, with their ends in bytes.
+    /// Credit that this side granted and that has not arrived yet. `end` is where its frame ends.
     var grants: [(serial: UInt32, bytes: Int, end: Int)] = []
-    /// The first credit of each stream whose items come in the other direction.
+    /// The credit, in bytes, with which the other side's items of each stream start.
     var streamCredit = Int(Wire.defaultCredit)
-    /// What this side can still send of each stream, by serial.
+    /// The credit that this side has left for each stream, in bytes, by serial.
     var credit: [UInt32: Int] = [:]
     /// Whether this side began with a frame of the native handshake; nil before its first frame.
     var isNative: Bool?
@@ -25,7 +25,7 @@ struct CreditWatch {
   }
 
   private var flows: [EndName: Flow] = [:]
-  /// What the same frames say about credentials.
+  /// The watch over credentials, which reads the same frames.
   private(set) var credentials = CredentialWatch()
   private(set) var broken: [(promise: OraclePromise, time: LinkInstant, detail: String)] = []
 
@@ -40,7 +40,7 @@ struct CreditWatch {
     }
   }
 
-  /// Forgets a link once both sides have closed: before that, bytes of one may reach the other.
+  /// Forgets a link once both sides have closed: until then, bytes of one side may reach the other.
   private mutating func close(_ name: EndName) {
     flows[name]?.isClosed = true
     credentials.closed(name)
@@ -73,7 +73,7 @@ struct CreditWatch {
     case .credit where frame.body.count == 4:
       flows[name]?.grants.append((frame.serial, Int(frame.body.word(at: 0)), frame.end))
     case .item:
-      // Also a stream that is not known here has no credit.
+      // An item of an unknown stream has no credit either.
       let left = flows[name]?.credit[frame.serial] ?? 0
       let cost = frame.length + Wire.itemOverhead
       flows[name]?.credit[frame.serial] = left - cost
@@ -92,7 +92,7 @@ struct CreditWatch {
     }
   }
 
-  /// A request may open one or both directions. Its fragments are of no interest.
+  /// Notes the streams that a request opens. Frames without metadata, such as fragments, open none.
   private mutating func requested(_ frame: FrameSplitter.Frame, _ name: EndName) {
     guard frame.hasMetadata else { return }
     let request = WireFrame(.request, serial: frame.serial, hasMetadata: true, body: frame.body)
@@ -106,7 +106,7 @@ struct CreditWatch {
     }
   }
 
-  /// Bytes of a side have reached the other one, which can now use the credit in them.
+  /// Notes that bytes of `name` have reached the other side, which can use the credit in them.
   private mutating func arrived(_ count: Int, from name: EndName) {
     guard var flow = flows[name] else { return }
     flow.arrived += count
@@ -131,11 +131,11 @@ struct FrameSplitter {
     let length: Int
     /// The beginning of the body, at most `keptLength` bytes, or nothing.
     var body: [UInt8] = []
-    /// Where the frame ends, counted from the beginning of the stream of bytes.
+    /// Where the frame ends, as a count of the stream's bytes.
     let end: Int
   }
 
-  /// The longest metadata, with its length.
+  /// The length of the longest metadata, including its length field.
   private static let keptLength = 65_537
   private var header: [UInt8] = []
   private var current: Frame?

@@ -10,7 +10,8 @@ struct FrameFinder {
   private(set) var position = 0
   /// The length of the first frame; nil before it is known.
   private(set) var firstLength: Int?
-  /// Where the last ping ends, counted from the beginning; nil if it was taken.
+  /// Where the last ping ends, as a count of the stream's bytes; nil if none came since it was
+  /// taken.
   private var lastPingEnd: Int?
 
   mutating func take(_ bytes: [UInt8]) {
@@ -31,7 +32,7 @@ struct FrameFinder {
     position += bytes.count
   }
 
-  /// Returns where the last ping ends, if there was one since the last call.
+  /// Returns where the last ping ends; nil if no ping came since the last call.
   mutating func takePingEnd() -> Int? { lastPingEnd.take() }
 
   private mutating func frameBegan(at start: Int) {

@@ -23,18 +23,18 @@ package final class ItemLedger: Sendable {
     let writer: Writer
   }
 
-  /// An item in a form that needs little memory.
+  /// An item's size and digest, which need little memory.
   private struct Print: Hashable {
     let size: Int
     let digest: UInt32
 
     init(_ item: [UInt8]) {
       size = item.count
-      // The elements are bytes: there is no padding between them.
+      // The item's elements are bytes, so there is no padding between them.
       digest = unsafe Adler32.checksum(of: item.span.bytes)
     }
 
-    /// The least credit that the item costs.
+    /// The least credit, in bytes, that sending the item costs.
     var leastCost: Int {
       size + max(1, (size + Wire.fragmentLimit - 1) / Wire.fragmentLimit) * Wire.itemOverhead
     }
@@ -49,9 +49,9 @@ package final class ItemLedger: Sendable {
     var isFinished = false
     var read = 0
     var hasReadEnd = false
-    /// The bytes of credit that written items cost at least which the reader has not taken.
+    /// The least credit that the items cost which were written and not yet read, in bytes.
     var untaken = 0
-    /// The most that may be untaken, without the largest item; nil if it is not known.
+    /// The reader's largest window, in bytes; nil if it is not checked.
     var window: Int?
     var isTooFull = false
     var largest = 0
@@ -90,8 +90,8 @@ package final class ItemLedger: Sendable {
     update { $0.open.remove(key) }
   }
 
-  /// Sets the largest window of the reader of a direction, in bytes. It is checked only if it is
-  /// set.
+  /// Sets the reader's largest window for one direction, in bytes. Without it, the promise about
+  /// windows is not checked.
   package func setWindow(_ key: UInt64, from writer: Writer, bytes: Int) {
     change(key, writer) { lane, _ in lane.window = max(bytes, Wire.leastCredit) }
   }
@@ -110,16 +110,16 @@ package final class ItemLedger: Sendable {
     }
   }
 
-  /// Records that a write has returned: the items before it are on their way.
+  /// Records that a write has returned, so that its item may be on its way.
   package func wrote(_ key: UInt64, from writer: Writer) {
     change(key, writer) { lane, broken in
       guard lane.wrote < lane.items.count else { return }
-      // The reader may have recorded the item before its writer went on.
+      // The reader may have recorded the item already, before the writer continued.
       if lane.wrote >= lane.read { lane.untaken += lane.items[lane.wrote].leastCost }
       lane.wrote += 1
       guard let window = lane.window, !lane.isTooFull else { return }
-      // Beside the window, one item can be on its way, and so can the fragments of its headers. A
-      // reader off the loop takes items together, up to 64 KiB, and is given one after the other.
+      // Besides the window, one item and the headers of its fragments may be on their way. A reader
+      // off the loop takes up to 64 KiB of items at once, and hands them out one by one.
       let item = lane.largest + (lane.largest / 1_000 + 1) * Wire.itemOverhead
       let most = window + item + 65_536
       guard lane.untaken > most else { return }
@@ -129,7 +129,7 @@ package final class ItemLedger: Sendable {
     }
   }
 
-  /// Records that the items are about to be ended: all of them were written.
+  /// Records that the writer is about to end the items, all of which it has written.
   package func finished(_ key: UInt64, from writer: Writer) {
     change(key, writer) { lane, _ in lane.isFinished = true }
   }
@@ -155,7 +155,7 @@ package final class ItemLedger: Sendable {
     state.withLock { $0.itemsRead += 1 }
   }
 
-  /// Records that the reader reads no more items, so that the rest is dropped on arrival.
+  /// Records that the reader stops reading, so that the remaining items are dropped on arrival.
   package func dropsRest(_ key: UInt64, from writer: Writer) {
     change(key, writer) { lane, _ in lane.window = nil }
   }

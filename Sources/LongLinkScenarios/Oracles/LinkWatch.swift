@@ -20,31 +20,32 @@ struct LinkWatch {
     /// Whether the owner authenticates its peer after the first message, within the same time.
     var authenticates = false
     var pausedSince: LinkInstant?
-    /// Since when the owner's clock has run like the world's.
+    /// Since when the owner's clock has run at the world's pace: no jump and no pause since.
     var steadySince = LinkInstant(nanoseconds: 0)
   }
 
   private struct End {
     let machine: Int
-    /// The other side's machine, once it has accepted. It may crash and leave this end behind.
+    /// The other side's machine; nil until it has accepted. It may crash while this end stays open.
     var peer: Int?
     let since: LinkInstant
     var lastArrival: LinkInstant
     var received = 0
     var written = 0
     var frames = FrameFinder()
-    /// Whether the written bytes are encrypted, and the plain ones come separately.
+    /// Whether the written bytes are encrypted. The oracle then gets the plain bytes separately.
     var isSecured = false
-    /// Whether the first frame, and the first ping, are part of the last plain bytes: the encrypted
-    /// ones may still be written.
+    /// Whether the last plain bytes contained the first frame (or the first ping), so that its
+    /// encrypted bytes may still wait to be written.
     var endsWithFirst = false
     var endsWithPing = false
-    /// Whether plain bytes are being written, and the count of bytes written before.
+    /// Whether plain bytes are being written, and how many encrypted bytes were written before
+    /// them.
     var isWriting = false
     var writtenBefore = 0
 
-    /// Whether encrypted bytes of this many plain ones still wait to be written: each record has
-    /// 16,384 plain bytes at most.
+    /// Whether encrypted bytes of the last `count` plain bytes still wait to be written. A TLS
+    /// record has at most 16,384 plain bytes.
     func keeps(_ count: Int) -> Bool {
       let records = (count + 16_383) / 16_384
       return written - writtenBefore < count + records * LinkWatch.recordOverhead
@@ -53,30 +54,30 @@ struct LinkWatch {
     /// When the peer last received bytes that were written before the ping.
     var lastDrain = LinkInstant(nanoseconds: 0)
     var readsNothing = false
-    /// The count of bytes received while it did not read, or its process was frozen.
+    /// The number of bytes that arrived while this end read nothing, or its process was frozen.
     var unread = 0
   }
 
-  /// How late timers may be.
+  /// How late a timer may fire, in nanoseconds.
   private static let lateness: Int64 = 250_000_000
-  /// Allowed beyond the bound: one second, because a closing side waits for its peer, and a little
-  /// for timers.
+  /// The time allowed beyond each bound, in nanoseconds: one second, because a closing side waits
+  /// for its peer, and the lateness of timers.
   static let slack = 1_000_000_000 + lateness
-  /// How long a closed stream of TLS waits for its last bytes to be taken.
+  /// How long a closed TLS stream waits for its last bytes to be written, in nanoseconds.
   private static let longestFlush: Int64 = 5_000_000_000
-  /// What a record of TLS adds to its bytes.
+  /// The number of bytes that a TLS record adds to its plain bytes.
   private static let recordOverhead = 22
 
   private var owners: [Int: Owner] = [:]
   private var ends: [EndName: End] = [:]
-  /// The ends whose writes take nothing, and the links whose bytes were damaged.
+  /// The ends that cannot write at the moment, and the links on which the network damaged bytes.
   private var clogged: Set<EndName> = []
   private var damaged: Set<Int> = []
-  /// Secured ends that have no event yet.
+  /// Ends that were secured before their first event.
   private var securedEarly: Set<EndName> = []
-  /// Where the first frame of a secured end ends, counted in written bytes, once it is written.
+  /// Where the first frame of a secured end ends, as a count of its written bytes.
   private var firstEnds: [EndName: Int] = [:]
-  /// The end that each machine last closed as initiator: its reason is reported only afterwards.
+  /// The end that each machine closed last as initiator. Why it closed is reported only afterwards.
   private var lastClosed: [Int: (name: EndName, end: End)] = [:]
   /// The links made by each machine, with their addresses.
   private var connects: [(machine: Int, address: SocketAddress?, link: Int)] = []
@@ -87,7 +88,7 @@ struct LinkWatch {
   mutating func watch(_ owner: Owner, on machine: Int) {
     var owner = owner
     if let former = owners[machine] {
-      // For several processes on one machine, the longest bound applies.
+      // If a machine has several processes, the longest of their bounds applies.
       owner.heartbeat.interval = max(owner.heartbeat.interval, former.heartbeat.interval)
       owner.heartbeat.timeout = max(owner.heartbeat.timeout, former.heartbeat.timeout)
       owner.handshake = max(owner.handshake, former.handshake)
@@ -114,7 +115,7 @@ struct LinkWatch {
       ends[name]?.readsNothing = true
     case .readingResumed:
       ends[name]?.readsNothing = false
-      // It reads now what has come meanwhile.
+      // The end now reads what has arrived meanwhile.
       if let end = ends[name], end.unread > 0 { ends[name]?.lastArrival = entry.time }
       readsOn(name)
     case .closed, .resetSent:
@@ -140,7 +141,7 @@ struct LinkWatch {
     }
   }
 
-  /// A machine is no longer frozen.
+  /// Ends the pause of a machine, if it was frozen.
   private mutating func wentOn(_ entry: Trace.Entry) {
     guard let machine = entry.machine, let since = owners[machine]?.pausedSince else { return }
     pauses.append((since, entry.time))
@@ -149,7 +150,7 @@ struct LinkWatch {
     for name in ends.keys { readsOn(name) }
   }
 
-  /// Marks all received bytes as read, if the end can read now.
+  /// Counts all received bytes of an end as read, if it can read now.
   private mutating func readsOn(_ name: EndName) {
     guard let end = ends[name], !end.readsNothing, owners[end.machine]?.pausedSince == nil
     else { return }
@@ -162,7 +163,7 @@ struct LinkWatch {
     let isAlone = isAlone(bytes.count, after: end.written, name)
     end.written += bytes.count
     if end.isSecured {
-      // Encrypted bytes that had to wait. Meanwhile a secured stream takes no plain bytes.
+      // These encrypted bytes had to wait. Until they are written, the stream takes no plain bytes.
       if end.endsWithFirst, !end.isWriting { firstEnds[name] = end.written }
       if end.endsWithPing, !end.isWriting { end.pings.pingEnds(at: end.written) }
     } else {
@@ -177,21 +178,21 @@ struct LinkWatch {
     ends[name] = end
   }
 
-  /// An end is secured from now on.
+  /// Records that an end is secured from now on.
   mutating func secured(_ name: EndName) {
     ends[name]?.isSecured = true
     if ends[name] == nil { securedEarly.insert(name) }
   }
 
-  /// Plain bytes are going to be written to a secured end.
+  /// Records that plain bytes are about to be written to a secured end.
   mutating func writesPlain(_ name: EndName) {
     guard var end = ends[name] else { return }
     (end.isWriting, end.writtenBefore) = (true, end.written)
     ends[name] = end
   }
 
-  /// Plain bytes were written to a secured end, and their encrypted ones before that, as far as
-  /// there was room.
+  /// Records that plain bytes were written to a secured end. Before the call, their encrypted bytes
+  /// were written as far as there was room.
   mutating func wrotePlain(_ bytes: [UInt8], _ name: EndName, at time: LinkInstant) {
     guard var end = ends[name] else { return }
     end.isWriting = false
@@ -211,7 +212,7 @@ struct LinkWatch {
     }
   }
 
-  /// Whether a number of bytes are a ping, and no bytes before them are on the way.
+  /// Whether `count` bytes are just a ping, and all `written` bytes before them have arrived.
   private func isAlone(_ count: Int, after written: Int, _ name: EndName) -> Bool {
     count == PingWatch.pingLength && written == ends[name.other]?.received
   }
@@ -239,15 +240,15 @@ struct LinkWatch {
     noteDrain(of: name.other, total: end.received, count: Int(entry.value), at: entry.time)
   }
 
-  /// Bytes of an end have arrived at the peer. While bytes before its ping are still arriving, the
-  /// end has to wait.
+  /// Records that an end's bytes have arrived at its peer. As long as bytes that precede its ping
+  /// arrive, the end must go on waiting for the pong.
   private mutating func noteDrain(of name: EndName, total: Int, count: Int, at time: LinkInstant) {
     guard let end = ends[name] else { return }
-    // The last of them may arrive together with the ping and the bytes after it.
+    // The last of those bytes may arrive together with the ping and what follows it.
     if end.pings.isAhead(total - count, in: silence(end)) { ends[name]?.lastDrain = time }
   }
 
-  /// Starts to watch an accepted end, at its first event.
+  /// Starts to watch an accepted end at its first event.
   private mutating func adopt(_ name: EndName, _ entry: Trace.Entry) {
     guard name.side == .acceptor, ends[name] == nil, let machine = entry.machine,
       let peer = ends[name.other]?.machine
@@ -278,7 +279,8 @@ struct LinkWatch {
       let suspicion =
         max(end.lastArrival, owner.steadySince) + agreed.interval.clampedNanoseconds
       let timeout = agreed.timeout.clampedNanoseconds
-      // Within the timeout it checks eight times whether bytes before the ping were acknowledged.
+      // While it waits, an end checks eight times whether the bytes before its ping were
+      // acknowledged.
       let look = end.lastDrain > suspicion ? timeout / 8 : 0
       limit = max(suspicion, end.lastDrain) + timeout + look
       if owner.authenticates { limit = max(limit, handshake) }
@@ -297,7 +299,7 @@ struct LinkWatch {
       ))
   }
 
-  /// Whether a secured end has bytes that are not taken. Once closed, it waits for that.
+  /// Whether a secured end has bytes that the peer has not received: closing it then takes longer.
   private func lingers(_ name: EndName, _ end: End) -> Bool {
     guard end.isSecured else { return false }
     return clogged.contains(name) || ends[name.other].map { $0.received < end.written } ?? true
@@ -318,15 +320,15 @@ struct LinkWatch {
       timeout: min(owner.heartbeat.timeout, peer.heartbeat.timeout))
   }
 
-  /// Returns the oldest link from a machine to an address that was not returned before.
+  /// Removes and returns the oldest connect from a machine to an address.
   mutating func takeLink(of machine: Int, to address: SocketAddress) -> Int? {
     let index = connects.firstIndex { $0.machine == machine && $0.address == address }
     return index.map { connects.remove(at: $0).link }
   }
 
-  /// Checks a client that considered its peer dead, on a link that it has just closed.
+  /// Checks that a client was right when it considered its peer dead and closed the link.
   mutating func tookForDead(link: Int, on machine: Int, at now: LinkInstant) {
-    // A record whose length is damaged may never be complete: its bytes are life for a while only.
+    // If the network damaged a record's length, the record may never be complete, whatever arrives.
     guard let (name, end) = lastClosed[machine], name.link == link, !end.readsNothing,
       !end.isSecured || !damaged.contains(link),
       let owner = owners[machine]

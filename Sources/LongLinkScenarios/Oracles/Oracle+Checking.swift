@@ -16,7 +16,7 @@ extension Oracle {
     for watched in box.value.withLock({ $0.clients }) {
       let counters = await watched.client.counters()
       let configuration = watched.client.configuration
-      // Requests put back after a lost link are never rejected.
+      // Retried requests are put back into the queue even if it is full.
       let most = configuration.limits.maxWaiting + Int(counters.requests.retried)
       if counters.requestsWaiting > most {
         found(
@@ -79,7 +79,7 @@ extension Oracle {
       state.findings += state.credit.broken.map {
         OracleFinding($0.promise, at: $0.time, $0.detail)
       }
-      // Servers end the connections of principals with the same code.
+      // Servers that end the connections of principals use the code for expired credentials, too.
       if !state.endsPrincipals {
         state.findings += state.credit.credentials.broken.map {
           OracleFinding(.renewedInPlace, at: $0.time, $0.detail)
@@ -92,7 +92,7 @@ extension Oracle {
     checkDeadlines()
     checkLeftovers()
     await checkCounters()
-    // Breaks reference cycles: their handlers may hold the owner of this oracle.
+    // This breaks reference cycles: handlers of clients and servers may hold the oracle's owner.
     box.value.withLock { ($0.clients, $0.servers) = ([], []) }
     return findings
   }
@@ -175,14 +175,14 @@ extension Oracle {
     }
   }
 
-  /// Checks that no request has ended with its credential, because none had expired.
+  /// Checks that no request ended because its credential had expired: on the servers, none had.
   private func checkRenewals() {
     let (ended, isExcused) = (requests.expiredCount, box.value.withLock { $0.endsPrincipals })
     guard ended > 0, !isExcused else { return }
     found(.renewedInPlace, "\(ended) requests ended, and no credential had expired")
   }
 
-  /// Checks that no peer has broken a rule in the eyes of another one, unless bytes were damaged.
+  /// Checks that nobody found a peer that broke a rule, unless the network damaged bytes.
   private func checkRules(_ rules: [Violation.Rule], foundBy name: String) {
     guard !box.value.withLock({ $0.isDamaged }) else { return }
     // A network that is slow, or cut off, is nobody's fault.
@@ -202,6 +202,7 @@ extension Oracle {
 }
 
 extension ConnectionCounters {
-  /// The number of items that were sent and have not arrived at this side's peers.
+  /// The items that this side sent less those it received; in total, the items that have not
+  /// arrived.
   fileprivate var itemsUnderWay: Int64 { Int64(itemsSent) - Int64(itemsReceived) }
 }

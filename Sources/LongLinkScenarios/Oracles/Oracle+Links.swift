@@ -38,7 +38,7 @@ extension Oracle.State {
     recorder?.state(event.text, at: now, lane: machine)
   }
 
-  /// Matches a client's latest attempts to the links that they have made, in order.
+  /// Matches a client's recent attempts to the links of the simulation that they opened, in order.
   private mutating func placeAttempts(of client: Int) {
     for (id, address) in clients[client].attempts {
       clients[client].links[id] = links.takeLink(

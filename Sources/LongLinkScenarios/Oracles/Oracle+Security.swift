@@ -31,7 +31,7 @@ extension Oracle.State {
   /// Takes an event of the network.
   mutating func observed(_ entry: Trace.Entry, _ bytes: [UInt8]) {
     if entry.kind == .corrupted { isDamaged = true }
-    // The frames in these bytes come separately.
+    // The oracle gets the plain bytes of these encrypted ones separately.
     let isCiphered =
       (entry.kind == .written || entry.kind == .bytesArrived) && securedLinks.contains(entry.link)
     if !isShort(entry) {
@@ -41,7 +41,7 @@ extension Oracle.State {
     if !isCiphered { recorder?.observed(entry, bytes) }
   }
 
-  /// Takes the plain bytes of a secured stream. What one side reads has reached it.
+  /// Takes the plain bytes of a secured stream. Bytes that one side reads have arrived there.
   fileprivate mutating func observed(_ plain: PlainBytes) {
     var entry = Trace.Entry(.written, at: plain.name, of: plain.machine, plain.time)
     var bytes: [UInt8] = []

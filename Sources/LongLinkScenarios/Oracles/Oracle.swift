@@ -34,11 +34,11 @@ package final class Oracle: Sendable {
     let name: String
     let client: LongLinkClient
     let machine: SimulatedMachine
-    /// Attempts whose links are not known yet.
+    /// Attempts to connect whose links in the simulation are not known yet.
     var attempts: [(id: UInt32, address: SocketAddress)] = []
-    /// The rules that servers broke in its eyes.
+    /// The rules that the client found its servers to break.
     var violations: [Violation.Rule] = []
-    /// The simulation's links by the client's attempts.
+    /// The numbers of links in the simulation, by the client's attempt.
     var links: [UInt32: Int] = [:]
   }
 
@@ -55,7 +55,8 @@ package final class Oracle: Sendable {
     var credit = CreditWatch()
     /// The credentials that were renewed on their connections.
     var renewals = 0
-    /// Whether servers end the connections of principals.
+    /// Whether servers may have ended connections of a principal, with the code of expired
+    /// credentials.
     var endsPrincipals = false
     /// Whether the network has damaged bytes.
     var isDamaged = false
@@ -67,7 +68,7 @@ package final class Oracle: Sendable {
     /// The addresses and numbers of short links, which have no heartbeat and no credit.
     var shortAddresses: Set<SocketAddress> = []
     var shortLinks: Set<Int> = []
-    /// The numbers of links whose plain bytes it sees.
+    /// The numbers of the secured links, whose plain bytes the oracle gets separately.
     var securedLinks: Set<Int> = []
 
     /// Whether an entry is about a short link.
@@ -86,8 +87,8 @@ package final class Oracle: Sendable {
   package let items: ItemLedger
   /// The watched simulation.
   package let simulation: Simulation
-  /// The state that observers write to. They hold it weakly, because the clients in it, and their
-  /// loops, hold the observers.
+  /// The oracle's state. Observers hold it weakly: it holds clients, whose loops hold the
+  /// observers.
   let box: Box<Mutex<State>>
 
   /// Starts watching the network of a simulation.
@@ -160,7 +161,8 @@ package final class Oracle: Sendable {
     }
   }
 
-  /// Records that servers end the connections of principals, with the code of expired credentials.
+  /// Records that servers may end the connections of principals, with the code of expired
+  /// credentials.
   func endsPrincipals() { box.value.withLock { $0.endsPrincipals = true } }
 
   /// The broken promises found so far.

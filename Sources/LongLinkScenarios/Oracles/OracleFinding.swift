@@ -44,7 +44,7 @@ package enum OraclePromise: String, CaseIterable, Hashable, Sendable, CustomStri
   /// A client is one peer, whatever connections it has: it gets no broadcast twice, and is reported
   /// as gone only when it has none.
   case onePeer = "one-peer"
-  /// No connection is opened, and no request or stream ends, because a credential is renewed.
+  /// No connection, request or stream begins or ends because a credential is renewed.
   case renewedInPlace = "renewed-in-place"
   /// The run ends.
   case comesToItsEnd = "comes-to-its-end"

@@ -12,43 +12,43 @@ struct PacingModel {
   private let name: String
   private let policy: ReconnectPolicy
   private let servers: Int
-  /// The interval between the attempts of one round (RFC 8305, section 5).
+  /// The least time between the attempts of one round, in nanoseconds (RFC 8305, section 5).
   private static let stagger: Int64 = 250_000_000
-  /// The time after the last first attempt of a round until the only second one.
+  /// The least time between the first attempts of a round and the only second one, in nanoseconds.
   private static let patience: Int64 = 1_000_000_000
 
   /// The state of the current outage.
   private struct Outage {
-    /// The first window of the outage; 0 if there was no link before.
+    /// The window after the loss of a link that worked, in nanoseconds; 0 if there was none.
     var first: Int64 = 0
     /// Rounds that failed, and links that ended before they had worked.
     var failures = 0
     var widest: Int64 = 0
-    /// Changes of the network: after one, the server of an unproven link is tried once more before
-    /// the others.
+    /// The number of network changes. After each, the client tries the server of an unproven link
+    /// once more before the others.
     var moves = 0
   }
 
   private var outage = Outage()
   private var notBefore: LinkInstant?
-  /// The server of each attempt, and the range of instants at which a server's goaway lets the
-  /// client reconnect.
+  /// The server of each attempt; for each server, when its goaway lets the client reconnect.
   private var targets: [UInt32: Endpoint] = [:]
   private var hints: [Endpoint: ClosedRange<LinkInstant>] = [:]
   private var round: UInt32?
-  /// The addresses of the attempts of the round.
+  /// The addresses that were attempted in the current round.
   private var addresses: [SocketAddress] = []
   private var lastAttempt = LinkInstant(nanoseconds: 0)
   private var hasFailure = false
-  /// The link that takes new requests, since when there has been one without a break, and whether
-  /// it has worked.
+  /// The link that takes new requests, when the time without a gap between links began, and whether
+  /// this link has worked.
   private var current: (id: UInt32, since: LinkInstant, hasWorked: Bool)?
-  /// Consecutive links that drained, or whose credential expired, within a minute. The first 8 are
-  /// followed without a delay.
+  /// The number of links in a row that ended within a minute by draining or an expired credential.
+  /// After each of the first 8, the client may reconnect without a delay.
   private var shortDrains = 0
   /// The number of delays that equalled their window to the nanosecond.
   private var unjittered = 0
-  /// Whether the network has changed since the last new link: it may be replaced at its server.
+  /// Whether the network has changed since the last new link, so that the link may be replaced by
+  /// another to the same server.
   private var mayReplace = false
   private(set) var broken: [OracleFinding] = []
 
@@ -107,7 +107,7 @@ struct PacingModel {
     }
   }
 
-  /// Handles the loss of the current link. Links that were replaced before do not count.
+  /// Handles the loss of the current link. The loss of a link that was replaced does not count.
   private mutating func lose(_ id: UInt32, _ reason: CloseReason, at time: LinkInstant) {
     guard let link = current, link.id == id else { return }
     current = nil
@@ -132,7 +132,7 @@ extension PacingModel {
   private mutating func attempt(
     _ id: UInt32, round: UInt32, at address: SocketAddress, replaces: Bool, at time: LinkInstant
   ) {
-    // A better server may be tried at any time, and the same one only after a change.
+    // A link to a better server is allowed at any time, to the same server only after a change.
     if replaces, !mayReplace, let current, targets[current.id] == targets[id] {
       broken.append(
         OracleFinding(.renewedInPlace, at: time, "\(name): attempt \(id) replaces a link"))
@@ -181,12 +181,12 @@ extension PacingModel {
     if !pauses.contains(delay) {
       fail("a delay of \(delay) ns is not within \(pauses) ns", time)
     }
-    // By chance this happens once in many millions of delays, so practically never twice.
+    // By chance, a delay equals its window once in many millions, so practically never twice.
     if delay == window, window > 10_000_000 { unjittered += 1 }
     if unjittered > 1 { fail("delays equal their windows, without jitter", time) }
   }
 
-  /// The allowed windows. They begin to grow after the first attempt at each server, or earlier if
+  /// The allowed windows, in nanoseconds. They grow after each server was tried, or earlier if
   /// servers are cooling down.
   private var windows: ClosedRange<Int64> {
     guard outage.failures > 0 else { return bound(0)...bound(0) }
@@ -194,7 +194,8 @@ extension PacingModel {
     return bound(max(1, least))...bound(outage.failures)
   }
 
-  /// The first window, or `afterRefused` doubled for each failure after the first, up to the cap.
+  /// The window after some failures, in nanoseconds: the outage's first window, then at least
+  /// `afterRefused`, doubled by each further failure, up to the cap.
   private func bound(_ failures: Int) -> Int64 {
     let cap = policy.cap.clampedNanoseconds
     guard failures > 0 else { return min(cap, outage.first) }

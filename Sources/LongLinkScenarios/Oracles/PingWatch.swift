@@ -2,7 +2,7 @@
 
 internal import LongLinkCore
 
-/// Watches which of an end's written bytes stand before the ping that it waits for.
+/// Watches which of the bytes that an end wrote precede the ping whose pong it awaits.
 ///
 /// After a silence of the interval, an end queues one ping, and each acknowledgement of the bytes
 /// before it begins the timeout again. The network shows when a ping is written. Over a slow path,
@@ -10,7 +10,7 @@ internal import LongLinkCore
 /// a ping of its own behind more bytes. So this also watches since when bytes may have waited to be
 /// written, which bounds when a ping can have been queued.
 struct PingWatch {
-  /// The silence of the peer that is judged.
+  /// The peer's silence that made the end send a ping.
   struct Silence {
     /// When the silence began.
     var start: LinkInstant
@@ -18,24 +18,24 @@ struct PingWatch {
     var due: LinkInstant
   }
 
-  /// The length of a ping in the stream.
+  /// The length of a ping on the wire, in bytes.
   static let pingLength = 24
 
   private struct Ping {
-    /// The count of written bytes whose arrival begins the timeout again.
+    /// The number of written bytes whose arrival restarts the timeout.
     var before: Int
-    /// The earliest time at which it can have been queued.
+    /// The earliest time at which the ping can have been queued.
     var queued: LinkInstant
   }
 
-  /// The last ping that was written since bytes last arrived and can have been queued in time.
+  /// The last ping that counts: written since bytes last arrived, and perhaps queued in time.
   private var ping: Ping?
   /// Since when bytes may have waited to be written; nil if none do.
   private var waitsSince: LinkInstant?
-  /// When a write last left room. What is written at the same time may have waited until then.
+  /// When a write last left room. Bytes written at that very time may have waited until then.
   private var roomSince: LinkInstant?
 
-  /// The earliest time at which bytes can have been queued that are written now.
+  /// The earliest time at which the bytes that are written now can have been queued.
   private mutating func earliestQueued(at now: LinkInstant) -> LinkInstant {
     if let roomSince, roomSince < now { waitsSince = nil }
     return waitsSince ?? now
@@ -43,14 +43,14 @@ struct PingWatch {
 
   /// Records that bytes were written that contain a ping.
   ///
-  /// `end` is the count of written bytes up to its end, and `isAlone` whether there are no other
-  /// bytes on the way. Then its own acknowledgement does not begin the timeout again. Returns
-  /// whether it is the ping that counts.
+  /// `end` is the count of written bytes up to the ping's end, and `isAlone` whether no other bytes
+  /// are on their way: then the ping's own arrival does not restart the timeout. Returns whether
+  /// this is the ping that counts.
   mutating func wrotePing(
     to end: Int, isAlone: Bool, length: Int, in silence: Silence, at now: LinkInstant
   ) -> Bool {
     let queued = earliestQueued(at: now)
-    // An end that pings again and again must not gain time by that.
+    // An end that sends ping after ping must not gain time by it.
     guard ping == nil || queued <= silence.due else { return false }
     let isAlone = isAlone && waitsSince == nil
     ping = Ping(before: isAlone ? end - length : end, queued: queued)
@@ -70,14 +70,14 @@ struct PingWatch {
     }
   }
 
-  /// Bytes have arrived from the peer. They end its silence.
+  /// Records that bytes from the peer have arrived, which ends its silence.
   mutating func heard() { ping = nil }
 
-  /// Whether the bytes from this count of written bytes on begin before the ping.
+  /// Whether bytes after the first `position` written ones may precede the ping.
   func isAhead(_ position: Int, in silence: Silence) -> Bool {
     if let ping, position < ping.before { return true }
-    // The ping may still wait to be written, behind all written bytes. One that was queued in this
-    // silence is the only one of it.
+    // The ping may still be queued behind all written bytes. But if the written ping was queued
+    // during this silence, it is the only one.
     guard roomSince == nil, let waitsSince else { return false }
     guard let ping else { return true }
     return ping.queued <= silence.start && waitsSince <= silence.due

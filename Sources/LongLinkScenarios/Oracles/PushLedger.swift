@@ -34,7 +34,7 @@ final class PushLedger: Sendable {
     }
   }
 
-  /// Records the arrival of something that is no push of the scenario.
+  /// Records that a push arrived with a body that is not one of the scenario's.
   func arrivedDamaged(_ what: String) {
     state.withLock { $0.broken.append((.ownAnswers, what)) }
   }

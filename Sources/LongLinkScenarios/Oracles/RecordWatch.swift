@@ -4,12 +4,13 @@ internal import LongLinkCore
 internal import LongLinkDriver
 internal import Synchronization
 
-/// Watches the records of one client or server: each begins, and ends once, in order.
+/// Watches the records of one client or server: each has to begin and end once, in order.
 final class RecordWatch: Observer {
   struct Seen {
     var begun = 0
     var ended = 0
-    /// Requests of this side that ended with 200, and those of the peer that handlers got.
+    /// The numbers of own requests that ended with 200, and of the peer's requests that handlers
+    /// got.
     var succeeded: UInt64 = 0
     var handled: UInt64 = 0
     var faults: Set<String> = []
@@ -56,7 +57,8 @@ final class RecordWatch: Observer {
 }
 
 extension Oracle {
-  /// Checks the records of a client or server that is closed, if any were made.
+  /// Checks the records of a closed client or server against its counters, if it has a
+  /// `RecordWatch`.
   func check(
     _ observers: Observers?, _ requests: RequestCounters, _ connections: ConnectionCounters,
     of name: String

@@ -47,10 +47,10 @@ package final class RequestLedger: Sendable {
 
   /// Records that a request is made.
   ///
-  /// `deadline` is its timeout; nil for none. `mayRunAgain` is whether it is marked idempotent.
-  /// `lane` is the client of an ordered request; nil for other requests. Record ordered requests in
-  /// the order in which they are made. `isStream` is whether it carries items: then its caller may
-  /// miss its result.
+  /// `deadline` is the request's timeout; nil for none. `mayRunAgain` is whether the request is
+  /// marked idempotent. `lane` is the client of an ordered request; nil for other requests. Record
+  /// ordered requests in the order in which they are made. `isStream` is whether the request
+  /// carries items: then its caller may miss its result.
   package func asked(
     _ key: UInt64, deadline: Duration? = nil, mayRunAgain: Bool = false,
     inOrderOf lane: String? = nil, isStream: Bool = false
@@ -113,7 +113,7 @@ package final class RequestLedger: Sendable {
       case .success: state.entries[key, default: Entry()].end = .success
       case .failure(let error):
         state.entries[key, default: Entry()].end = .failure(error)
-        // Now, because a handler may still return later.
+        // Checked now, because the handler may still return later.
         if error.delivery == .answered, state.entries[key]?.hasReturned != true {
           state.early.append(
             (.truthfulDelivery, "the handler of request \(key) has not answered: \(error)"))
@@ -143,7 +143,8 @@ package final class RequestLedger: Sendable {
     state.withLock { $0.entries.values.count { if case .success = $0.end { true } else { false } } }
   }
 
-  /// The number of requests and streams that ended with the credential of their connection.
+  /// The number of requests and streams that ended because their connection's credential had
+  /// expired.
   var expiredCount: Int {
     state.withLock {
       $0.entries.values.count { entry in

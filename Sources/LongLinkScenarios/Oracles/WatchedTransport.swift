@@ -4,12 +4,12 @@ internal import LongLinkCore
 internal import LongLinkTesting
 @_spi(Loop) internal import LongLinkTransport
 
-/// What an oracle hears of the plain bytes of a secured stream: those that were written, or the
+/// An event of a secured stream that an oracle hears of: its plain bytes that were written, or the
 /// number of those that were read.
 struct PlainBytes {
   enum Event {
     case secured
-    /// A write begins. Encrypted bytes of earlier ones are not written before it has ended.
+    /// A write begins. Until it ends, no encrypted bytes of earlier writes are written.
     case writing
     case written([UInt8])
     case read(Int)
@@ -21,7 +21,7 @@ struct PlainBytes {
   var event: Event
 }
 
-/// A secured stream of a simulation whose plain bytes an oracle hears of.
+/// A secured stream of a simulation, whose plain bytes are reported to an oracle.
 final class WatchedTransport: Transport {
   typealias Report = @Sendable (PlainBytes) -> Void
 
@@ -29,7 +29,7 @@ final class WatchedTransport: Transport {
   private let end: (name: EndName, machine: Int, network: SharedNetwork)
   private let report: Report
 
-  /// Watches a stream that secures `stream`, if that is in a simulation.
+  /// Secures `stream`, and reports the plain bytes to an oracle if the stream is in a simulation.
   static func watch(
     _ stream: any Transport, _ report: @escaping Report,
     _ secure: (any Transport) -> any Transport
@@ -92,7 +92,7 @@ final class WatchedTransport: Transport {
   func reset() { secured.reset() }
 }
 
-/// A client's security whose streams are watched.
+/// A client's security that reports the plain bytes of its streams to an oracle.
 struct WatchedClientSecurity: ClientSecurityProvider {
   let provider: any ClientSecurityProvider
   let report: WatchedTransport.Report
@@ -102,7 +102,7 @@ struct WatchedClientSecurity: ClientSecurityProvider {
   }
 }
 
-/// A server's security whose streams are watched.
+/// A server's security that reports the plain bytes of its streams to an oracle.
 struct WatchedServerSecurity: ServerSecurityProvider {
   let provider: any ServerSecurityProvider
   let report: WatchedTransport.Report

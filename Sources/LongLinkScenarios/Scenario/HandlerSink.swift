@@ -85,7 +85,7 @@ struct HandlerSink: Sendable {
     return try await work(body)
   }
 
-  /// Records that a handler returns, unless it was cancelled: then its result is dropped.
+  /// Records that a handler returns, unless it was cancelled, so that its result is dropped.
   private func returned(_ key: UInt64) {
     if isAlive(), !Task.isCancelled { stage.oracle.requests.returned(key) }
   }

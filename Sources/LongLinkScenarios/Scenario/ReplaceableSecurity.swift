@@ -7,7 +7,7 @@ internal import Synchronization
 final class ReplaceableSecurity: ServerSecurityProvider {
   private struct State {
     var provider: any ServerSecurityProvider
-    /// The functions that ask the connections of running servers to move, by server.
+    /// The functions that ask a running server's connections to move, with the server.
     var movers: [(server: ObjectIdentifier, move: @Sendable () -> Void)] = []
   }
 
@@ -17,7 +17,7 @@ final class ReplaceableSecurity: ServerSecurityProvider {
     state = Mutex(State(provider: security.provider))
   }
 
-  /// Secures new connections by another security, and asks existing ones to move, if `moves`.
+  /// Secures new connections with `security`, and asks existing ones to move if `moves` is true.
   func replace(with security: ServerSecurity, moves: Bool) {
     let movers = state.withLock { state in
       state.provider = security.provider
@@ -30,7 +30,7 @@ final class ReplaceableSecurity: ServerSecurityProvider {
     state.withLock { $0.provider }.secure(stream, on: loop)
   }
 
-  // The securities have no files to look at.
+  // Nothing here watches certificate files, so the log is not needed.
   func serverStarted(
     _ server: ObjectIdentifier, on loop: EventLoop, _: @escaping SecurityLog,
     replaced: @escaping @Sendable () -> Void

@@ -8,7 +8,7 @@ internal import Synchronization
 struct ScenarioCertificates: Sendable {
   let stage: ScenarioStage
 
-  /// What secures a server that starts; nil in a plain world.
+  /// Makes the security of a server that starts; nil in a scenario without security.
   func security(ofServer index: Int) throws -> ServerSecurity? {
     guard let security = stage.security else { return nil }
     let edition = stage.state.withLock { $0.editions[index, default: 0] }

@@ -20,7 +20,7 @@ struct ScenarioFaults: Sendable {
     for fault in plan.faults {
       let rest = fault.at - stage.elapsed
       if rest > .zero { try await simulation.sleep(for: rest) }
-      // At first there may be no link to break.
+      // Until there is a victim, such as a link to break, the fault is tried again.
       while !inject(fault) { try await simulation.sleep(for: .milliseconds(500)) }
       stage.oracle.note("fault: \(fault.kind)")
       stage.state.withLock { $0.faults[fault.kind, default: 0] += 1 }
@@ -44,7 +44,7 @@ struct ScenarioFaults: Sendable {
     case .blockedPorts: return blockPorts(fault)
     case .crash, .machineCrash, .restart, .flapping, .closedConnection, .endedPrincipal:
       return disturbServer(fault)
-    // They have times of their own in the plan.
+    // Certificates are replaced at times of their own in the plan.
     case .replacedCertificates: return true
     }
   }

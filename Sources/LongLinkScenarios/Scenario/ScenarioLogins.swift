@@ -8,14 +8,14 @@ internal import LongLinkTesting
 internal import LongLinkTransport
 internal import Synchronization
 
-/// The credentials of a scenario's clients, and what its servers think of them.
+/// The credentials of a scenario's clients, and how its servers judge them.
 struct ScenarioLogins: Sendable {
   let stage: ScenarioStage
 
   private struct NoCredential: Error {}
   private struct CannotSay: Error {}
 
-  /// A client's next credential.
+  /// Returns a client's next credential, or throws if the plan says so.
   func credential(of client: Int, on loop: EventLoop) async throws -> [UInt8] {
     let (number, isHealed) = stage.state.withLock { state in
       state.credentials[client, default: 0] += 1
@@ -30,7 +30,7 @@ struct ScenarioLogins: Sendable {
     }
   }
 
-  /// What becomes of a client's credential with a number.
+  /// The plan for a client's credential. `number` counts the client's credentials from 1.
   private func plan(
     of number: Int, of client: Int, isHealed: Bool
   ) -> ScenarioPlan.Credential {
@@ -46,7 +46,7 @@ struct ScenarioLogins: Sendable {
     return bytes
   }
 
-  /// A server's judgement of a client.
+  /// Judges the credential of a client for a server, as the plan says.
   func authenticate(
     _ request: AuthenticationRequest, on loop: EventLoop
   ) async throws -> Authentication {
@@ -71,7 +71,7 @@ struct ScenarioLogins: Sendable {
 
   private static func principal(_ client: Int) -> Principal { Principal("client-\(client)") }
 
-  /// Ends all connections of a client's principal at one server.
+  /// Ends all connections of one client's principal at one server.
   func endPrincipal(_ fault: ScenarioPlan.Fault, at server: LongLinkServer) {
     let client = Int(fault.detail % UInt64(stage.plan.clients.count))
     let bound = Duration.milliseconds(Int(fault.detail >> 8 % 3_000))

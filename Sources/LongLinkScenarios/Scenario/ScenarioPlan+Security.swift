@@ -10,9 +10,9 @@ extension ScenarioPlan {
     var moves: Bool
   }
 
-  /// What becomes of one credential of a client.
+  /// The plan for one credential of a client.
   struct Credential: Hashable, Sendable {
-    /// What the client's function does.
+    /// What the client's `credential` function does.
     enum Source: Hashable, Sendable {
       case fresh
       /// The client's function returns the credential before this one.
@@ -20,25 +20,25 @@ extension ScenarioPlan {
       case fails
     }
 
-    /// What a server says.
+    /// What the server's `authenticate` function decides.
     enum Verdict: Hashable, Sendable {
       case accepted
       case anonymous
       case unauthenticated
       case forbidden
-      /// The server cannot say at the moment.
+      /// The server cannot judge the credential at the moment.
       case unknown
     }
 
     var source = Source.fresh
-    /// The time that the client's function takes.
+    /// The time that the client's `credential` function takes.
     var delay = Duration.zero
     var verdict = Verdict.accepted
-    /// The time that the server takes.
+    /// The time that the server's `authenticate` function takes.
     var judging = Duration.zero
     var validity: Duration?
 
-    /// Credentials after the faults.
+    /// The plan for each credential after the faults have stopped.
     static let healed = Credential(validity: .seconds(45))
   }
 
@@ -55,7 +55,7 @@ extension ScenarioPlan {
     replacements.sort { $0.at < $1.at }
   }
 
-  /// What becomes of a client's credential with a number.
+  /// Draws the plan for a client's credential. `number` counts the client's credentials from 1.
   func credential(_ number: Int, of client: Int) -> Credential {
     var dice = credentialOrigin.forked(for: UInt64(client) << 32 | UInt64(number))
     var credential = Credential()
@@ -74,7 +74,7 @@ extension ScenarioPlan {
     }
     switch dice.int(0...99) {
     case ..<15: credential.judging = .milliseconds(dice.int(1...800))
-    // Longer than the server lets it take.
+    // This is longer than a server lets the function take.
     case ..<17: credential.judging = .seconds(7)
     default: break
     }

@@ -4,7 +4,7 @@ internal import LongLinkDriver
 internal import LongLinkTesting
 
 extension ScenarioPlan {
-  /// The fewest requests of a scenario: 200 of clients, and those of servers.
+  /// The least number of requests in a scenario: 200 by clients, and some by servers.
   private static let leastRequests = 230
 
   mutating func drawFaults(_ profile: FaultProfile, _ dice: inout SeededGenerator) {
@@ -21,7 +21,7 @@ extension ScenarioPlan {
     faults.sort { $0.at < $1.at }
   }
 
-  /// Bursts of requests with idle times between them, and requests around most faults.
+  /// Draws bursts of requests with idle times between them, and requests around most faults.
   mutating func drawWork(_ dice: inout SeededGenerator) {
     var times: [Duration] = []
     func scatter(_ count: Int, from start: Duration, over length: Duration) {
@@ -50,7 +50,7 @@ extension ScenarioPlan {
     }
   }
 
-  /// Servers send requests in the middle of a run, at most a hundred, if they have a connection.
+  /// Draws a request. Servers send at most a hundred, in the middle of a run.
   private func drawRequest(
     _ key: UInt64, at time: Duration, _ dice: inout SeededGenerator
   ) -> Request {

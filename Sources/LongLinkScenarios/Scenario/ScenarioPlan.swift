@@ -7,7 +7,7 @@ internal import LongLinkTransport
 
 /// Everything that a seed decides beforehand: processes, requests, pushes, streams and faults.
 struct ScenarioPlan: Hashable, Sendable {
-  /// A server process. Its name has the address where it listens, perhaps after a dead address.
+  /// A server process. Its name resolves to its address, perhaps after a dead address.
   struct Server: Hashable, Sendable {
     var name: String
     var address: SocketAddress
@@ -16,7 +16,7 @@ struct ScenarioPlan: Hashable, Sendable {
     var maxInFlight: Int
     var drainSpread: Duration
 
-    /// Where its gateway takes short links.
+    /// The address where the server's gateway accepts short links.
     var gateway: SocketAddress { address.withPort(8_080) }
   }
 
@@ -111,14 +111,14 @@ struct ScenarioPlan: Hashable, Sendable {
   var pushes: [PushPlan] = []
   var faults: [Fault] = []
   var streams: [StreamPlan] = []
-  /// The windows of the processes, by their indices.
+  /// The stream windows of servers and clients, by their indices.
   var serverWindows: [StreamWindows] = []
   var clientWindows: [StreamWindows] = []
-  /// When certificates are replaced; none in a plain world.
+  /// The replacements of certificates; empty in a scenario without security.
   var replacements: [Replacement] = []
-  /// What credentials are drawn from.
+  /// The generator from which credentials are drawn.
   let credentialOrigin: SeededGenerator
-  /// When faults stop.
+  /// When the faults stop, counted from the beginning of the run.
   var healing: Duration
 
   /// Draws the plan of a seed.
@@ -156,7 +156,7 @@ struct ScenarioPlan: Hashable, Sendable {
     return index < streams.count ? streams[index] : nil
   }
 
-  /// A long-distance path.
+  /// The conditions of a long-distance path.
   private static let remote = LinkConditions(
     latency: .milliseconds(20) ... .milliseconds(90), window: 131_072)
 

@@ -26,14 +26,14 @@ extension ScenarioStage {
     }
   }
 
-  /// Sets the addresses of a server's name.
+  /// Lets a server's name resolve to its addresses, after `delay`.
   func tellName(of server: ScenarioPlan.Server, delay: Duration = .milliseconds(1)) {
     let addresses = [server.deadAddress, server.address].compactMap { $0 }
     simulation.network.host(server.name, addresses: addresses, delay: delay)
     if let dead = server.deadAddress { simulation.network.setConnects(.ignored, to: dead) }
   }
 
-  /// What watches the records of one client or server; nil in every other world, which makes none.
+  /// The observers of a client's or server's records, in every other scenario; nil in the others.
   private var observers: Observers? { scenario.seed % 2 == 0 ? Observers([RecordWatch()]) : nil }
 
   private func start(

@@ -108,7 +108,7 @@ extension ScenarioStage {
     cancel(after: request.cancelAfter) { task.cancel() }
   }
 
-  /// A connection of a running server, and the run of its process.
+  /// Picks a connection of a running server; nil if the picked server has none or is paused.
   func peer(_ choice: UInt64) async -> (Peer, SimulatedProcess.Run)? {
     let index = Int(choice % UInt64(plan.servers.count))
     let process = processes.withLock { $0[index] }
@@ -127,7 +127,7 @@ extension ScenarioStage {
         let broadcast = ScenarioBody(key: number).bytes(count: 0)
         let index = Int(number % UInt64(plan.servers.count))
         _ = try? await server(index)?.broadcast(Kind.broadcast, broadcast)
-        // The order holds on each connection.
+        // Pushes are in order only on one connection, so the peer must still have the same one.
         guard run.isAlive, peer.isCurrent else { return }
         let server = UInt32(number % UInt64(plan.servers.count))
         let body = ScenarioBody(key: number, answerSize: UInt32(peer.connectionID), delay: server)

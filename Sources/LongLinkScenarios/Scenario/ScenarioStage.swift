@@ -20,7 +20,7 @@ final class ScenarioStage: Sendable {
     static let missing: MessageType = 99
     static let push: MessageType = 100
     static let broadcast: MessageType = 101
-    /// The type that contains a request's key, if its body is empty.
+    /// The type of a request with an empty body: it contains the request's key.
     static func empty(_ key: UInt64) -> MessageType {
       MessageType(integerLiteral: 0x10_0000 + UInt32(key))
     }
@@ -28,15 +28,16 @@ final class ScenarioStage: Sendable {
 
   struct State {
     var clients: [LongLinkClient] = []
-    /// The server of each process's current run; nil while it does not run.
+    /// The running server of each process; nil while the process does not run.
     var servers: [LongLinkServer?] = []
-    /// The gateways of these servers, where clients have short links.
+    /// The gateway of each server, if clients have short links.
     var gateways: [SimulatedGateway?] = []
     /// The number of running handlers.
     var running = 0
     var isFlapping: Set<Int> = []
     var faults: [FaultKind: Int] = [:]
-    /// How often the certificates of each server were replaced, and where that is done.
+    /// For each server: how often its certificates were replaced, and the security that replaces
+    /// them.
     var editions: [Int: Int] = [:]
     var replaceable: [Int: ReplaceableSecurity] = [:]
     /// The number of credentials that each client has asked for.
@@ -53,7 +54,7 @@ final class ScenarioStage: Sendable {
   let peers = ClientLedger()
   let state = Mutex(State())
   let processes = Mutex<[SimulatedProcess]>([])
-  /// What secures its connections; nil in a plain world.
+  /// The security of all connections; nil in a scenario without security.
   let security: ScenarioSecurity?
   private let isRecording: Bool
 
@@ -73,7 +74,7 @@ final class ScenarioStage: Sendable {
 
   func server(_ index: Int) -> LongLinkServer? { state.withLock { $0.servers[index] } }
 
-  /// Releases clients, servers and processes, because their handlers hold the stage.
+  /// Releases clients, servers and processes, whose handlers hold the stage.
   func clear() {
     state.withLock { ($0.clients, $0.servers, $0.replaceable) = ([], [], [:]) }
     processes.withLock { $0 = [] }
@@ -165,7 +166,7 @@ extension ScenarioStage {
   /// Waits until every client is connected, and sends a request of each, which has to succeed.
   private func recover() async throws {
     var hint = plan.servers.map(\.drainSpread).max() ?? .zero
-    // A credential of before may still be asked for, and judged.
+    // Credentials from before the healing may still be asked for and judged.
     if scenario.profile.refusesCredentials { hint += .seconds(15) }
     for (index, client) in clients.enumerated() {
       let hasLongLink = plan.clients[index].hasLongLink

@@ -64,7 +64,7 @@ struct ScenarioStreams: Sendable {
     oracle.requests.asked(
       plan.key, deadline: plan.isPrompt ? plan.deadline : nil, isStream: true)
     oracle.items.opened(plan.key)
-    // Over a short link, the network holds as much as it likes.
+    // On a short link, the network buffers any number of bytes.
     let hasWindows = !stage.scenario.profile.hasShortLinks
     if hasWindows, plan.shape.contains(.responseItems) {
       oracle.items.setWindow(
@@ -85,7 +85,7 @@ struct ScenarioStreams: Sendable {
     return result
   }
 
-  /// The largest window of all processes: any of them may be the responder.
+  /// The largest window of all processes, any of which may be the responder.
   private var largestWindow: Int {
     (plan.serverWindows + plan.clientWindows).map(\.largest).max() ?? 0
   }
@@ -97,8 +97,8 @@ struct ScenarioStreams: Sendable {
 
   // MARK: After the faults
 
-  /// Exchanges items in both directions with a client's server, which has to succeed: no stream
-  /// before it may have left anything behind that hinders it.
+  /// Exchanges items in both directions with a client's server. This has to succeed: no earlier
+  /// stream may have left anything behind that hinders it.
   func openLast(_ index: Int, _ client: LongLinkClient, within limit: Duration) async throws {
     let end = stage.elapsed + limit
     var key = StreamPlan.lastKey + UInt64(index) + 1
@@ -127,7 +127,7 @@ struct ScenarioStreams: Sendable {
     while !oracle.items.open.isEmpty {
       // A short link has no heartbeat: a reader without a timeout would wait for ever.
       simulation.networkState { $0.loseForgotten(to: gateways) }
-      // Before, the network may not have been whole.
+      // Before `start`, the network may not have been whole.
       let idle = simulation.now - max(start, oracle.items.lastEvent)
       guard idle < patience.clampedNanoseconds else { break }
       try await simulation.sleep(for: .milliseconds(500))
@@ -144,7 +144,7 @@ struct ScenarioStreams: Sendable {
 private struct StreamRequester: Sendable {
   let plan: StreamPlan
   let ledger: ItemLedger
-  /// The loop of its connections.
+  /// The loop on which the requester's connection is.
   let loop: EventLoop
   let isAlive: @Sendable () -> Bool
 
@@ -192,7 +192,7 @@ private struct StreamRequester: Sendable {
     }
   }
 
-  /// Runs the stream with a function that takes its items.
+  /// Opens the stream with callbacks: a function takes each of its items.
   private func call(
     _ sender: some RequestSender, _ body: [UInt8]
   ) async -> Result<[UInt8], LongLinkError> {

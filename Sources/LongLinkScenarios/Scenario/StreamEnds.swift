@@ -18,7 +18,7 @@ struct StreamEnds: Sendable {
   /// Whether the process has not crashed.
   let isAlive: @Sendable () -> Bool
 
-  /// Reads an item of the other side.
+  /// A function that returns the other side's next item; nil at the end.
   typealias Next = () async throws(LongLinkError) -> [UInt8]?
 
   private var key: UInt64 { plan.key }
@@ -53,8 +53,8 @@ struct StreamEnds: Sendable {
     throw Failure()
   }
 
-  /// Writes all items, the last in a task whose wait is cancelled: the connection still sends it,
-  /// in front of the response.
+  /// Writes all items. The last write is cancelled while it waits; the connection still sends the
+  /// item, before the response.
   func writeAllWithoutWaiting(_ writer: ItemWriter<[UInt8]>) async throws {
     guard own.written > 0 else { return try failIfPlanned() }
     for index in 0..<own.written - 1 { try await write(index, writer) }
@@ -75,7 +75,7 @@ struct StreamEnds: Sendable {
     }
     switch outcome {
     case nil: if isAlive() { ledger.wrote(key, from: side) }
-    // The stream has ended; otherwise the item was taken, or withdrawn.
+    // The stream has ended. After a cancel, the item is sent or was withdrawn.
     case let error? where error.code != .cancelled: throw error
     case _?: break
     }
@@ -125,8 +125,8 @@ struct StreamEnds: Sendable {
 
   /// Reads and writes in two tasks.
   ///
-  /// A reader that stops ends the writer too: otherwise the other side could wait for a reader, and
-  /// this writer for the other side.
+  /// When the reader stops, the writer is stopped too. Otherwise, each side's writer could wait for
+  /// a reader that has stopped.
   func readAndWrite(_ items: Items<[UInt8]>, _ writer: ItemWriter<[UInt8]>) async throws {
     try await withThrowingTaskGroup(of: Bool.self) { group in
       group.addTask { try await readAll(items) }
@@ -144,7 +144,7 @@ struct StreamEnds: Sendable {
     }
   }
 
-  /// Reads an item, writes one, and so on; then does the rest of both.
+  /// Reads and writes items by turns; then reads or writes the rest.
   func alternate(_ items: Items<[UInt8]>, _ writer: ItemWriter<[UInt8]>) async throws {
     var iterator = items.makeAsyncIterator()
     var (count, hasMore) = (0, true)

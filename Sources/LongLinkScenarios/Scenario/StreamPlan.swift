@@ -20,13 +20,13 @@ struct StreamPlan: Hashable, Sendable {
   struct Items: Hashable, Sendable {
     var count = 0
     var sizes = Sizes.tiny
-    /// The time that their writer takes for each.
+    /// The time that the writer takes for each item.
     var writePause = Duration.zero
-    /// The time that their reader takes for each.
+    /// The time that the reader takes for each item.
     var readPause = Duration.zero
-    /// The number of items after which their reader stops; nil if it reads all.
+    /// The number of items after which the reader stops; nil if it reads all.
     var readerStopsAfter: Int?
-    /// The number of items after which their writer fails; nil if it writes all.
+    /// The number of items after which the writer fails; nil if it writes all.
     var writerFailsAfter: Int?
 
     /// The number of items that are written if nothing goes wrong.
@@ -44,16 +44,16 @@ struct StreamPlan: Hashable, Sendable {
     case leavesLast
   }
 
-  /// The key of its request, beyond those of plain requests.
+  /// The key of the stream's request, greater than ``firstKey``.
   var key: UInt64
   var at: Duration
   var client: Int
   /// Whether a server is the requester.
   var isFromServer: Bool
   var shape: StreamShape
-  /// Whether the requester's task is on its connection's loop.
+  /// Whether the requester's task runs on its connection's loop.
   var isOnLoop: Bool
-  /// Whether items of the response go to a function.
+  /// Whether a callback, rather than an iterator, takes the items of the response.
   var usesCallbacks: Bool
   /// Whether the handler runs on another loop than its connection.
   var handlerIsElsewhere: Bool
@@ -67,24 +67,24 @@ struct StreamPlan: Hashable, Sendable {
   var waits: Bool?
   var priority: UInt32 = 0
 
-  /// The keys of streams begin behind this number.
+  /// The keys of streams are greater than this number.
   static let firstKey: UInt64 = 2_000_000
-  /// The keys of the streams after the faults begin behind this one.
+  /// The keys of the streams after the faults are greater than this number.
   static let lastKey: UInt64 = 3_000_000
 
-  /// The message type of its shape and placement.
+  /// The message type for the stream's shape and the placement of its handler.
   var type: MessageType { Self.type(shape, elsewhere: handlerIsElsewhere) }
 
   static func type(_ shape: StreamShape, elsewhere: Bool) -> MessageType {
     MessageType(integerLiteral: 10 + UInt32(shape.rawValue) + (elsewhere ? 10 : 0))
   }
 
-  /// Whether its caller sees the end at once: then its deadline can be checked.
+  /// Whether the caller sees the stream's end at once, so that its deadline can be checked.
   var isPrompt: Bool {
     requestItems.writePause == .zero && responseItems.readPause == .zero
   }
 
-  /// The item of a side with a number.
+  /// Makes the item with an index, from the side that writes it. Equal arguments give equal items.
   func item(_ index: Int, from writer: ItemLedger.Writer) -> [UInt8] {
     let items = writer == .requester ? requestItems : responseItems
     let purpose = key &* 2 &+ (writer == .requester ? 0 : 1)
@@ -102,7 +102,7 @@ struct StreamPlan: Hashable, Sendable {
     return bytes
   }
 
-  /// The body of its request, and of its response.
+  /// The body of the stream's request and of its response.
   var body: ScenarioBody { ScenarioBody(key: key) }
 
   /// A stream in both directions that has to succeed after the faults.

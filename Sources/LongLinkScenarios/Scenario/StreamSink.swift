@@ -13,7 +13,7 @@ struct StreamSink: Sendable {
     any BodyEncodable & Sendable
 
   let stage: ScenarioStage
-  /// Where handlers run that do not run on the loop of their connection.
+  /// The loop of the handlers that do not run on their connection's loop.
   let loop: EventLoop
   /// Whether the process has not crashed: what its handlers still do after a crash does not count.
   let isAlive: @Sendable () -> Bool

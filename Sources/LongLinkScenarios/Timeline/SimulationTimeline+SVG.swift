@@ -8,7 +8,7 @@ extension SimulationTimeline {
     static let lane = 150
     static let top = 50
     static let row = 14
-    /// The width of a letter of 10 pixels: 6, and a little more in some fonts.
+    /// The width of a letter in a font of 10 pixels: 6, and a little more in some fonts.
     static let letter = 6.3
   }
 

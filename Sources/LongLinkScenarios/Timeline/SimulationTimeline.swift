@@ -39,13 +39,13 @@ package struct SimulationTimeline: Sendable {
     SimulationTimeline(lanes: lanes, items: items.filter { start <= $0.time && $0.time <= end })
   }
 
-  /// Returns the first `count` events, and the number of omitted events.
+  /// Returns a timeline of the first `count` events, and the number of omitted events.
   package func prefix(_ count: Int) -> (timeline: SimulationTimeline, omitted: Int) {
     let kept = SimulationTimeline(lanes: lanes, items: Array(items.prefix(count)))
     return (kept, items.count - kept.items.count)
   }
 
-  /// The events without pings and pongs, which dominate quiet times, and the number of these.
+  /// The timeline without pings and pongs, which dominate quiet times, and their number.
   package var withoutHeartbeats: (timeline: SimulationTimeline, omitted: Int) {
     let kept = SimulationTimeline(lanes: lanes, items: items.filter { !$0.isHeartbeat })
     return (kept, items.count - kept.items.count)

@@ -11,10 +11,10 @@ struct TimelineRecorder {
     var machine: Int?
     var reader = FrameReader()
     var written = 0
-    /// The count of bytes in complete frames.
+    /// The number of written bytes that belong to complete frames.
     var framed = 0
     var arrived = 0
-    /// The frames in flight, with their index among the items and their end in bytes.
+    /// The frames on their way: the index of each among the items, and its end as a count of bytes.
     var underWay: [(item: Int, end: Int)] = []
   }
 
@@ -23,7 +23,7 @@ struct TimelineRecorder {
   private var flows: [EndName: Flow] = [:]
   private var items: [SimulationTimeline.Item] = []
 
-  /// Names a lane.
+  /// Gives the lane of a machine its name.
   mutating func named(_ machine: Int, _ name: String, isClient: Bool) {
     names[machine] = name
     if isClient { clients.insert(machine) }
