@@ -8,7 +8,7 @@ internal import Synchronization
 final class ClientEngine {
   private let loop: EventLoop
   private let journal: Journal
-  /// Whether a ping is answered; from any thread.
+  /// Whether the client answers pings. Any thread may use it.
   private let answersPings: Box<Atomic<Bool>>
   private let security: ClientSecurity?
   private let faults: [SecurityFault]
@@ -61,7 +61,8 @@ final class ClientEngine {
     connection?.setReading(isReading)
   }
 
-  /// Sends a request with the next serial, and returns the serial.
+  /// Sends a request with the next serial, and returns the serial; nil if the connection is not
+  /// open.
   func ask(_ type: MessageType, _ body: [UInt8], _ metadata: WireMetadata?) -> UInt32? {
     guard let connection, connection.isOpen else { return nil }
     connection.lastSerial = max(connection.lastSerial, Wire.firstSerial - 1) + 1

@@ -5,12 +5,12 @@ internal import Synchronization
 
 // A client that renews its credential, and moves to another connection.
 extension SimulatedClient {
-  /// Sends the next credential, and waits for the server's answer to it.
+  /// Renews the credential, and waits for the server's answer.
   ///
   /// The hello has to offer the feature ``WireFeatures/renewal``, and the server has to announce
-  /// it. Nothing checks that, so it can also come before the welcome, too often, or with the
-  /// credential of another principal. Use `send` with ``WireFrame/renewal(_:)`` not to wait. Both
-  /// must not wait for an answer at once: answers have no serial.
+  /// it. Nothing checks that, so you can also renew before the welcome, too often, or with the
+  /// credential of another principal. Use `send` with ``WireFrame/renewal(_:)`` not to wait. Let
+  /// only one call wait at a time: answers have no serial.
   ///
   /// Throws an error if the connection ends first, and `CancellationError` if the task is
   /// cancelled.

@@ -27,10 +27,10 @@ public final class SimulatedClient: Sendable {
   let journal: Journal
   private let pings: Box<Atomic<Bool>>
   let target: Target
-  /// What the client said last.
+  /// The hello that the client sent last.
   let hello = Mutex(WireFrame.hello())
 
-  /// Whom a client has connected to, and how.
+  /// The address that a client connected to, with its security and faults.
   struct Target: Sendable {
     var address: SocketAddress
     let security: ClientSecurity?
@@ -39,9 +39,9 @@ public final class SimulatedClient: Sendable {
 
   /// Connects, by default on the shared loop and without encryption.
   ///
-  /// With `security`, it returns once the connection is secure; `securityFaults` are what the
-  /// client does below its security. The name that a server's certificate has to have is the
-  /// address, unless the security has another one.
+  /// With `security`, it returns once the connection is secure, and `securityFaults` happen below
+  /// the security. The server's certificate has to be for the address, unless the security names
+  /// another host.
   ///
   /// Throws `SocketError` if connecting fails, with `EPROTO` and the `securityFailure` if the
   /// connection could not be secured. Only the system limits the time that it takes.
@@ -132,7 +132,8 @@ extension SimulatedClient {
     order { $0.sendBelow(bytes) }
   }
 
-  /// Ends this side below the security, without the security's own end (TLS's close_notify).
+  /// Ends this side below the security, without sending the security's own end (TLS's
+  /// close_notify).
   public func endBelowSecurity() {
     order { $0.endBelow() }
   }
@@ -140,12 +141,12 @@ extension SimulatedClient {
   /// How the connection is secured; nil without security.
   public var security: ConnectionSecurity? { journal.record.security[1] }
 
-  /// Ends this side after the output sent before. Reading continues.
+  /// Ends this side after earlier output. Reading continues.
   public func halfClose() {
     order { $0.send(.end) }
   }
 
-  /// Closes the connection after the output sent before.
+  /// Closes the connection after earlier output.
   public func close() {
     order { $0.send(.close) }
   }
@@ -228,8 +229,8 @@ extension SimulatedClient {
     send(WireFrame.item(serial, item).fragments(of: size))
   }
 
-  /// Waits until a condition on what has come of a stream holds, and returns that. It is checked
-  /// after each frame.
+  /// Waits until a condition holds for what has arrived of a stream, and returns that part of the
+  /// record. The condition is checked after each frame.
   ///
   /// Throws an error if the connection ends first, and `CancellationError` if the
   /// task is cancelled.
@@ -294,7 +295,7 @@ extension SimulatedClient {
     }
   }
 
-  /// Waits until a condition on the received frames holds. It is checked after each frame.
+  /// Waits until a condition on the record holds. The condition is checked after each frame.
   ///
   /// Throws an error if the connection ends first, and `CancellationError` if the
   /// task is cancelled.
@@ -317,7 +318,7 @@ extension SimulatedClient {
     try await journal.message(on: 1, for: call("the end", fileID, line)) { $0.ending(of: 1) }
   }
 
-  /// What a call waits for on this client's connection.
+  /// Describes a wait on this client's connection, for the errors of a simulation.
   func call(_ subject: String, _ fileID: String, _ line: Int) -> Journal.Call {
     Journal.Call("\(subject), on the connection to \(target.address)", fileID, line)
   }

@@ -6,7 +6,7 @@ package import LongLinkTransport
 
 /// The names and addresses of a simulated network: who listens where, and what is free.
 ///
-/// No two listeners have one address, and none listens at an address that another covers.
+/// No two listeners have overlapping addresses.
 struct AddressBook {
   /// The result of looking a name up, and the time that it takes.
   struct HostRecord {
@@ -21,7 +21,7 @@ struct AddressBook {
   var listeners: [Int: NetworkListener] = [:]
   private var listenersMade = 0
   private var nextPort = AddressBook.firstPort
-  /// The machine that listened at an address last.
+  /// The last machine that listened at each address.
   private var machinesByAddress: [SocketAddress: Int] = [:]
 
   // MARK: Listeners
@@ -51,12 +51,12 @@ struct AddressBook {
     return listener
   }
 
-  /// The listeners of a machine, in the order in which they were made.
+  /// The numbers of a machine's listeners, in the order in which they were made.
   func listeners(of machine: Int) -> [Int] {
     listeners.keys.sorted().filter { listeners[$0]?.machine == machine }
   }
 
-  /// Takes the first link that waits.
+  /// Removes the first link that waits at a listener, and returns its number; nil if none waits.
   mutating func accept(_ number: Int) -> Int? {
     guard listeners[number]?.queue.isEmpty == false else { return nil }
     return listeners[number]?.queue.removeFirst()
@@ -64,7 +64,7 @@ struct AddressBook {
 
   // MARK: Addresses
 
-  /// The listener for an address: one at that address, or one for all addresses of its port.
+  /// The listener for an address: one at exactly this address, or one at all addresses of the port.
   func listener(at address: SocketAddress) -> NetworkListener? {
     let found = listeners.values.filter { $0.address == address || $0.address.covers(address) }
     return found.first { $0.address == address } ?? found.min { $0.number < $1.number }
@@ -98,8 +98,8 @@ struct AddressBook {
     return port
   }
 
-  /// The source address of a connection: the loopback address for one to loopback, else the
-  /// machine's address, from a range reserved by RFC 2544 or RFC 3849.
+  /// The source address of a connection. For a loopback destination, it is the loopback address;
+  /// otherwise an address of the machine, from a range reserved by RFC 2544 or RFC 3849.
   mutating func localAddress(
     of machine: Int,
     towards address: SocketAddress
@@ -127,7 +127,7 @@ struct AddressBook {
 
   // MARK: Names
 
-  /// What a look-up of a name gives, with a port.
+  /// The result and delay of a look-up. The addresses get the port.
   func lookUp(_ host: String, port: UInt16) -> HostRecord {
     var record = hosts[host] ?? Self.unknown(host)
     record.result = record.result.map { $0.map { $0.withPort(port) } }
@@ -167,7 +167,7 @@ extension SocketAddress {
     }
   }
 
-  /// The address for all hosts, with the same port.
+  /// The wildcard address (0.0.0.0 or ::) with the same port.
   var forAllHosts: SocketAddress {
     switch storage {
     case .ipv4(_, let port): SocketAddress(.ipv4(0, port: port))
@@ -176,7 +176,7 @@ extension SocketAddress {
     }
   }
 
-  /// Whether the address is the one for all hosts, with the port of `other`.
+  /// Whether this is the wildcard address (0.0.0.0 or ::) for the port of `other`.
   func covers(_ other: SocketAddress) -> Bool {
     switch (storage, other.storage) {
     case (.ipv4(0, let port), .ipv4(_, let otherPort)): port == otherPort

@@ -2,7 +2,7 @@
 
 /// How bytes travel in one direction of a simulated link.
 ///
-/// From a range, each use draws a value that depends on the simulation's seed.
+/// Each use of a range draws a value that depends on the simulation's seed.
 public struct LinkConditions: Hashable, Sendable {
   /// The distribution of latencies over their range.
   public enum Spread: Hashable, Sendable {
@@ -81,7 +81,7 @@ extension LinkConditions {
     let least = max(latency.lowerBound.clampedNanoseconds, 0)
     let most = max(latency.upperBound.clampedNanoseconds, least)
     guard least < most else { return least }
-    // Only arithmetic with the same result on every platform, to the last bit.
+    // Only arithmetic that gives the same result, to the last bit, on every platform.
     switch spread {
     case .even:
       return Int64.random(in: least...most, using: &generator)

@@ -8,7 +8,7 @@ struct MachinePath: Hashable {
   let to: Int
 }
 
-/// What a test has said of the links to come: how bytes travel, and how connects are answered.
+/// What a test has set for future links: how bytes travel, and how connects are answered.
 struct NetworkConditions {
   var general = LinkConditions.normal
   var byAddress: [SocketAddress: LinkConditions] = [:]
@@ -16,7 +16,7 @@ struct NetworkConditions {
   var connects = ConnectBehavior.normal
   var connectsByAddress: [SocketAddress: ConnectBehavior] = [:]
 
-  /// The conditions from one machine to another on links to an address.
+  /// The conditions from `machine` to `other` on links to an address.
   func of(_ destination: SocketAddress, from machine: Int, to other: Int?) -> LinkConditions {
     other.flatMap { byPath[MachinePath(from: machine, to: $0)] } ?? byAddress[destination]
       ?? general

@@ -27,7 +27,7 @@ final class NetworkLink {
   let initiator: LinkEnd
   /// The accepting side; nil until the connect has reached a listener.
   var acceptor: LinkEnd?
-  /// The number of attempts to connect.
+  /// The number of attempts to connect that the system has made for this link.
   var attempts = 0
 
   init(number: Int, destination: SocketAddress, initiator: LinkEnd) {
@@ -44,7 +44,7 @@ final class NetworkLink {
   var isOpen: Bool { initiator.isOpen || acceptor?.isOpen == true }
 }
 
-/// One end of a link, as its owner sees it, with the direction that it writes to.
+/// One end of a link, and the direction that it writes to. Seen from the owner of the end.
 final class LinkEnd {
   enum Phase: Equatable {
     case connecting
@@ -56,9 +56,9 @@ final class LinkEnd {
   }
 
   let name: EndName
-  /// The machine of this end.
+  /// The machine on which this end is.
   let machine: Int
-  /// The loop that owns it; nil until it is adopted.
+  /// The loop that owns the end; nil until a loop adopts it.
   var loop: Int?
   var phase: Phase
   let local: SocketAddress?
@@ -73,12 +73,12 @@ final class LinkEnd {
   var isShut = false
   /// The error that the next read or write throws, once.
   var error: CInt?
-  /// The connection has failed: nothing is sent or received any more.
+  /// Whether the connection has failed, so that nothing is sent or received any more.
   var isBroken = false
   /// Whether the owner cannot read.
   var readsNothing = false
-  /// Whether its owner, once it has read the peer's end, learns of a failure whatever it is
-  /// interested in.
+  /// Whether the owner is told of a failure after it has read the peer's end, whatever its
+  /// interest.
   var reportsFailure = false
   var userTimeout: Int64?
   /// When the end fails unless its lost packets are acknowledged; nil if none are lost.
@@ -123,22 +123,22 @@ final class LinkEnd {
 /// One direction of a link, as the network sees it.
 final class Direction {
   var conditions: LinkConditions
-  /// The count of bytes written but not yet read by the receiver.
+  /// The number of bytes written that the receiver has not read yet.
   var unread = 0
-  /// The count of all bytes written.
+  /// The number of all bytes written.
   var written = 0
-  /// The count of bytes that have reached the receiver's machine, read or not.
+  /// The number of bytes that have reached the receiver's machine, read or not.
   var arrived = 0
-  /// When the last packet arrives: later ones do not overtake it.
+  /// When the last packet arrives. Later packets do not overtake it.
   var lastArrival = LinkInstant(nanoseconds: 0)
-  /// When the last packet has been sent, if the bandwidth is limited.
+  /// When the last packet will have left, which delays later packets if the bandwidth is limited.
   var freeAt = LinkInstant(nanoseconds: 0)
-  /// Whether nothing arrives for now; packets wait in `held`.
+  /// Whether nothing arrives for now. Meanwhile packets wait in `held`.
   var isSilent = false
   var held: [Packet] = []
   /// Whether writes take nothing for now.
   var isClogged = false
-  /// Packets of an earlier epoch are dropped when they arrive.
+  /// The current epoch. A packet of an earlier epoch is dropped when it arrives.
   var epoch: UInt32 = 0
   var flips: [Flip] = []
 
@@ -154,7 +154,7 @@ final class Direction {
 
   var room: Int { isClogged ? 0 : max(conditions.window - unread, 0) }
 
-  /// Counts written bytes and flips bits in them; returns these flips.
+  /// Counts bytes that are written, and flips the bits due in them; returns these flips.
   func take(_ bytes: inout [UInt8]) -> [Flip] {
     let range = written..<written + bytes.count
     written = range.upperBound
@@ -166,7 +166,7 @@ final class Direction {
     return made
   }
 
-  /// The pieces in which bytes leave, each with the time at which it has left.
+  /// The pieces in which bytes leave, each with the time when it has left.
   func pieces(of bytes: [UInt8], at now: LinkInstant) -> [([UInt8], LinkInstant)] {
     guard let bandwidth = conditions.bandwidth else { return [(bytes, max(now, freeAt))] }
     // Pieces of 1/50 s are small enough for the receiver to see a steady stream of bytes.
@@ -201,6 +201,6 @@ struct NetworkListener {
   let address: SocketAddress
   let backlog: Int
   var interest: Readiness = []
-  /// The links waiting to be accepted.
+  /// The numbers of the links that wait to be accepted, in the order of arrival.
   var queue: [Int] = []
 }

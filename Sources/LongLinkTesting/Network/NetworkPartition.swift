@@ -13,12 +13,12 @@ public struct NetworkPartition: Sendable {
   }
 }
 
-/// The partitions that there are now, in the order in which they were made.
+/// The current partitions, in the order in which they were made.
 struct NetworkPartitions {
   private struct Partition {
     let number: Int
     let left: Set<Int>
-    /// The other group; nil for all machines outside `left`, including those made later.
+    /// The other group; nil for all machines outside `left`, including machines made later.
     let right: Set<Int>?
 
     func separates(_ one: Int, _ other: Int) -> Bool {
@@ -35,19 +35,19 @@ struct NetworkPartitions {
 
   var numbers: [Int] { partitions.map(\.number) }
 
-  /// Whether one of them keeps two machines apart.
+  /// Whether any partition separates two machines.
   func separate(_ one: Int, _ other: Int) -> Bool {
     partitions.contains { $0.separates(one, other) }
   }
 
-  /// Cuts machines off from others, or from all others; returns the partition's number.
+  /// Cuts machines off from others, or from all others if `right` is nil; returns the number.
   mutating func add(_ left: Set<Int>, _ right: Set<Int>?) -> Int {
     made += 1
     partitions.append(Partition(number: made, left: left, right: right))
     return made
   }
 
-  /// Ends a partition; false where it has ended before.
+  /// Ends a partition; returns false if it had ended before.
   mutating func remove(_ number: Int) -> Bool {
     guard let index = partitions.firstIndex(where: { $0.number == number }) else { return false }
     partitions.remove(at: index)

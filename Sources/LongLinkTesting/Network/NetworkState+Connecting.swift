@@ -5,7 +5,7 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension NetworkState {
-  /// The number of attempts that Linux makes to connect. It waits one second after the first, then
+  /// The number of times that Linux tries to connect. It waits one second after the first try, then
   /// twice as long each time, and gives up after 127 seconds (tcp(7), `tcp_syn_retries`).
   private static let mostAttempts = 7
 
@@ -60,7 +60,7 @@ extension NetworkState {
     }
   }
 
-  /// Schedules the next attempt after one without an answer, or the failure after the last.
+  /// Schedules the next attempt after an unanswered one; after the last attempt, the failure.
   private mutating func connectAgain(_ link: NetworkLink) {
     let patience: Int64 = 1_000_000_000 << Int64(link.attempts - 1)
     schedule.add(
@@ -70,7 +70,7 @@ extension NetworkState {
     )
   }
 
-  /// An attempt to connect has reached its destination.
+  /// Handles an attempt to connect that has reached its destination.
   mutating func connectArrived(_ number: Int) {
     guard let link = links[number], link.initiator.phase == .connecting else { return }
     record(.connectArrived, link.initiator.name, address: link.destination)
@@ -102,7 +102,7 @@ extension NetworkState {
     schedule.add(.answer(link: number, errno: 0), at: back)
   }
 
-  /// The answer to an attempt to connect has reached the initiator.
+  /// Handles the answer to an attempt to connect; `errno` is 0 for success.
   mutating func connectAnswered(_ number: Int, _ errno: CInt) {
     guard let end = links[number]?.initiator, end.phase == .connecting else { return }
     end.phase = errno == 0 ? .connected : .failed(errno)

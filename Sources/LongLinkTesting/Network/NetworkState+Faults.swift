@@ -6,7 +6,7 @@ package import LongLinkTransport
 
 // The faults of links.
 extension NetworkState {
-  /// Fails both ends immediately.
+  /// Fails both ends of a link immediately, with a reset.
   mutating func lose(_ number: Int) {
     guard let link = links[number] else { return }
     record(.linkLost, link.initiator.name)
@@ -15,7 +15,7 @@ extension NetworkState {
     }
   }
 
-  /// Breaks the links to these addresses that only the client still holds, as keep-alive would.
+  /// Breaks the links to these addresses whose server's end has failed, as TCP's keep-alive would.
   package mutating func loseForgotten(to addresses: [SocketAddress]) {
     let forgotten = links.filter { _, link in
       addresses.contains(link.destination) && link.acceptor?.isBroken == true
@@ -23,7 +23,7 @@ extension NetworkState {
     for number in forgotten.keys.sorted() { lose(number) }
   }
 
-  /// Sends a reset in the name of one end, which is not notified.
+  /// Sends a reset in the name of one end, whose owner is not notified.
   mutating func injectReset(from name: EndName) {
     guard let end = end(name), end.phase == .connected, self.end(name.other) != nil else { return }
     record(.resetInjected, name)

@@ -9,9 +9,9 @@ extension NetworkState {
   /// The state of a machine.
   struct MachineRecord {
     let name: String
-    /// How far its clock is ahead of the world's. From any thread.
+    /// How far the machine's clock is ahead of the world's, in nanoseconds. Any thread may use it.
     let clock = Box(Atomic<Int64>(0))
-    /// How far its calendar is ahead of its clock, in nanoseconds. From any thread.
+    /// How far the machine's calendar is ahead of its clock, in nanoseconds. Any thread may use it.
     let calendar = Box(Atomic<Int64>(0))
     var isPaused = false
     /// Whether the whole machine has crashed and its process was not started again.
@@ -20,13 +20,13 @@ extension NetworkState {
 
   // MARK: Partitions
 
-  /// Whether no packet gets from one machine to the other.
+  /// Whether packets between two machines do not arrive: they are separated, or one is off.
   func areCut(_ one: Int, _ other: Int) -> Bool {
     if machines[one].isOff || machines[other].isOff { return true }
     return one != other && partitions.separate(one, other)
   }
 
-  /// Whether packets from an end do not arrive.
+  /// Whether packets from an end do not arrive at the moment.
   func isSilent(_ end: LinkEnd) -> Bool {
     if end.output.isSilent { return true }
     guard let other = self.end(end.name.other) else { return false }
@@ -75,7 +75,7 @@ extension NetworkState {
     record(.resumed, machine: machine)
   }
 
-  /// Whether a loop gets no turns. A crashed process's loop gets them, so that it can end.
+  /// Whether a loop gets no turns. The loop of a crashed process gets turns, so that it can end.
   func isFrozen(_ loop: Int) -> Bool {
     machines[loops[loop].machine].isPaused && !loops[loop].isGhost
   }
@@ -112,7 +112,7 @@ extension NetworkState {
     }
   }
 
-  /// A machine has started again, without its earlier connections.
+  /// Handles the start of a machine. Its earlier connections are gone.
   mutating func started(_ machine: Int) {
     record(.processStarted, machine: machine)
     machines[machine].isOff = false

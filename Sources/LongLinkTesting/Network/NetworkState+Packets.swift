@@ -30,7 +30,7 @@ extension NetworkState {
     )
   }
 
-  /// A packet has reached its destination.
+  /// Handles a packet that has reached its destination.
   mutating func arrived(_ packet: Packet, at name: EndName, epoch: UInt32) {
     guard let end = end(name), let sender = self.end(name.other)?.output, sender.epoch == epoch
     else { return }
@@ -55,14 +55,14 @@ extension NetworkState {
     }
   }
 
-  /// Answers bytes for a closed or broken end with a reset.
+  /// Answers bytes for a closed or broken end with a reset; ignores other packets.
   private mutating func turnAway(_ packet: Packet, at end: LinkEnd) {
     guard case .bytes = packet else { return }
     record(.resetSent, end.name)
     send(.reset, from: end)
   }
 
-  /// Fails an end with an error, which its owner gets once.
+  /// Fails an end. Its owner gets the error once.
   mutating func fail(_ end: LinkEnd, _ errno: CInt) {
     if end.phase == .connecting { end.phase = .failed(errno) }
     end.error = errno
@@ -73,7 +73,7 @@ extension NetworkState {
 
   // MARK: Acknowledgements
 
-  /// Starts the timeout for lost packets of an end, if its owner has set one.
+  /// Starts the timeout for an end's unacknowledged packets, if the end has one.
   private mutating func awaitAcknowledgement(_ end: LinkEnd) {
     guard end.isOpen, end.givesUpAt == nil, let timeout = end.userTimeout else { return }
     end.givesUpAt = now + timeout
@@ -81,7 +81,7 @@ extension NetworkState {
   }
 
   mutating func acknowledgementTimedOut(_ name: EndName) {
-    // An acknowledgement in between has cleared or restarted the timeout.
+    // A later acknowledgement has cleared or restarted the timeout.
     guard let end = end(name), end.givesUpAt == now else { return }
     end.givesUpAt = nil
     guard end.isOpen, !end.output.held.isEmpty else { return }

@@ -9,7 +9,7 @@ extension NetworkState {
     links[name.link]?.end(name.side)
   }
 
-  /// Gives an accepted end to a loop, unless it was closed on its way there.
+  /// Gives an accepted end to a loop, unless the end was closed in the meantime.
   func adopt(_ name: EndName, on loop: Int) {
     guard let end = end(name), end.isOpen else { return }
     end.loop = loop
@@ -25,7 +25,7 @@ extension NetworkState {
     }
   }
 
-  /// Appends arrived bytes; nil if there are none yet, 0 at the end.
+  /// Reads arrived bytes; returns their number, 0 at the end, or nil if there are none yet.
   mutating func read(_ name: EndName, into buffer: inout OutputRawSpan) throws(Errno) -> Int? {
     guard let end = end(name), let sender = self.end(name.other)?.output else {
       throw Errno(readError(name))
@@ -45,7 +45,7 @@ extension NetworkState {
     return count
   }
 
-  /// The error of reading an end without a peer.
+  /// The errno of reading from an end that has no peer.
   private func readError(_ name: EndName) -> CInt {
     guard let end = end(name) else { return EBADF }
     if case .failed(let errno) = end.phase { return errno }
@@ -82,7 +82,7 @@ extension NetworkState {
     mark(.end(name))
   }
 
-  /// Closes an end. If unread bytes are lost by that, the peer gets a reset.
+  /// Closes an end. If it has unread bytes, the peer gets a reset.
   mutating func close(_ name: EndName) {
     guard let end = end(name), end.isOpen else { return }
     if end.phase == .connecting || !end.inbox.isEmpty { return reset(name) }

@@ -14,21 +14,21 @@ package struct NetworkState {
     case connect(link: Int)
     /// Another attempt to connect is made after one without an answer.
     case connectAgain(link: Int)
-    /// The answer to an attempt reaches the initiator; 0 for success.
+    /// The answer to an attempt reaches the initiator; `errno` is 0 for success.
     case answer(link: Int, errno: CInt)
     case packet(Packet, to: EndName, epoch: UInt32)
     /// The timeout for an end's lost packets may have passed.
     case timeout(EndName)
-    /// The end of a lasting fault.
+    /// A change of the state, such as the end of a lasting fault.
     case change(@Sendable (inout NetworkState) -> Void)
     /// A function to call outside of the lock.
     case call(@Sendable () -> Void)
   }
 
-  /// A loop, with those of its sockets that may be ready.
+  /// The record of a loop: its machine, and the sockets that may be ready.
   struct LoopRecord {
     let machine: Int
-    /// Whether the loop's process has crashed: its actions no longer affect the world.
+    /// Whether the loop's process has crashed, so that its actions no longer affect the world.
     var isGhost = false
     var ready = ReadySockets()
   }
@@ -39,9 +39,9 @@ package struct NetworkState {
   var schedule = Schedule<Event>()
   var generator: SeededGenerator
   var trace: Trace
-  /// Whether the trace has hashes of what is written. Encrypted bytes differ from run to run.
+  /// Whether the trace hashes written bytes. Encrypted bytes differ from run to run.
   package var hashesBytes = true
-  /// Called with each entry and its bytes, under the lock, so that it must not use the world.
+  /// Called under the lock with each entry and its bytes. It must not use the world.
   var observer: (@Sendable (Trace.Entry, [UInt8]) -> Void)?
 
   var conditions = NetworkConditions()
@@ -91,7 +91,7 @@ extension NetworkState {
     if let loop = owner(of: name) { loops[loop].ready.insert(name) }
   }
 
-  /// The readiness that the owner of a socket is interested in.
+  /// The readiness that can be delivered to a socket's owner: current, and of interest to it.
   func deliverable(_ name: SocketName) -> Readiness {
     switch name {
     case .end(let name):

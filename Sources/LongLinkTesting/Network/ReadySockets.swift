@@ -3,7 +3,7 @@
 internal import LongLinkCore
 internal import Synchronization
 
-/// A socket of the simulated network that readiness can be told of.
+/// A socket of the simulated network that can become ready.
 enum SocketName: Hashable {
   case end(EndName)
   case listener(Int)
@@ -11,12 +11,12 @@ enum SocketName: Hashable {
 
 /// The sockets of one loop that may be ready, in the order in which they became so.
 struct ReadySockets {
-  /// Whether there may be any, for those who look without the network's lock.
+  /// Whether a socket may be ready. It can be read without the network's lock.
   let mayBeAny = Box(Atomic(false))
   private var names: [SocketName] = []
   private var members: Set<SocketName> = []
 
-  /// The first; where there is none, those who look without the lock see that from here on.
+  /// The first socket; nil if there is none, which then also clears `mayBeAny`.
   var first: SocketName? {
     if names.isEmpty { mayBeAny.value.store(false, ordering: .relaxed) }
     return names.first

@@ -4,7 +4,7 @@ package import LongLinkCore
 internal import LongLinkTransport
 internal import Synchronization
 
-/// The world behind its lock, and the time.
+/// The state of the simulated world behind a lock, and its time, which needs no lock.
 ///
 /// While a simulation runs, only its thread advances the world. The lock lets any thread inspect
 /// the world and prepare faults.
@@ -12,7 +12,7 @@ package final class SharedNetwork: Sendable {
   private let networkState: Mutex<NetworkState>
   private let time = Atomic<Int64>(0)
   let watch = EscapeWatch()
-  /// What real loops have tried to reach here.
+  /// The targets in this world to which loops outside the simulation have tried to connect.
   private let outside = Mutex<Set<OutsideConnects.Target>>([])
   /// Whether tasks without an executor run on the loop that creates them.
   let capturesTasks: Bool
@@ -32,7 +32,8 @@ package final class SharedNetwork: Sendable {
     try networkState.withLock(body)
   }
 
-  /// Takes note of a target of a real loop, if it lies in this world.
+  /// Records that a loop outside the simulation tried to connect to a target, if it is in this
+  /// world.
   func tried(_ target: OutsideConnects.Target) {
     let isHere = networkState.withLock { state in
       switch target {
@@ -43,7 +44,7 @@ package final class SharedNetwork: Sendable {
     if isHere { outside.withLock { _ = $0.insert(target) } }
   }
 
-  /// The clients that were left outside, a line for each of their targets.
+  /// A description of each target to which clients outside the simulation tried to connect.
   var outsideClients: [String] {
     let targets = outside.withLock { $0 }.map { target in
       switch target {
@@ -69,7 +70,7 @@ package final class SharedNetwork: Sendable {
     for call in calls { call() }
   }
 
-  /// Changes the world after a virtual time; nil for never.
+  /// Changes the world after a virtual delay; never if `delay` is nil.
   func after(_ delay: Duration?, _ body: @escaping @Sendable (inout NetworkState) -> Void) {
     guard let delay else { return }
     networkState.withLock { networkState in

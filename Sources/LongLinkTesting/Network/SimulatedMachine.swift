@@ -35,9 +35,9 @@ public struct SimulatedMachine: Sendable {
   /// How far the machine's calendar is ahead of the world's, or behind it if negative; initially
   /// zero.
   ///
-  /// The dates of certificates and tickets are judged by the calendar of a machine, and nothing
-  /// else is. ``Simulation/calendar`` is the world's. A new value counts from the next look at the
-  /// calendar on, and leaves timers alone.
+  /// Only the validity of certificates and tickets is judged by a machine's calendar.
+  /// ``Simulation/calendar`` is the world's. A new value counts when the calendar is next read, and
+  /// does not affect timers.
   public var calendarOffset: Duration {
     get { .nanoseconds(calendar.value.load(ordering: .acquiring)) }
     nonmutating set {

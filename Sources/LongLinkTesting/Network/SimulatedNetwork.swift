@@ -20,7 +20,7 @@ public struct SimulatedNetwork: Sendable {
   }
 
   /// Sets the conditions from one machine to another on new links, whichever side connects; nil for
-  /// the default. They take precedence over those of an address.
+  /// the default. They take precedence over the conditions of an address.
   public func setConditions(
     _ conditions: LinkConditions?,
     from machine: SimulatedMachine,
@@ -57,7 +57,7 @@ public struct SimulatedNetwork: Sendable {
     part(left, from: Set(right.map(\.index)), duration)
   }
 
-  /// Cuts machines off from all others, including machines made later.
+  /// Cuts machines off from all others, including machines made later; otherwise like `partition`.
   @discardableResult
   public func isolate(
     _ machines: SimulatedMachine...,

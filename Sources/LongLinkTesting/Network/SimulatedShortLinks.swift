@@ -28,12 +28,12 @@ extension Way {
   }
 }
 
-/// A gateway in a simulation: it listens at an address, and hands what connects there to a server
-/// as short links.
+/// A gateway in a simulation: it listens at an address, and passes the connections that it accepts
+/// to a server as short links.
 ///
 /// Make it after the server has started, and close it before the simulation ends.
 public final class SimulatedGateway: Sendable {
-  /// The address where it listens, with its actual port.
+  /// The address where the gateway listens, with its actual port.
   public let address: SocketAddress
   private let listener: LoopBound<Listener>
   private let loop: EventLoop
@@ -87,7 +87,7 @@ public final class SimulatedGateway: Sendable {
   }
 }
 
-/// An accepted connection, whose stream reports its failure as those of short links do.
+/// An accepted connection whose stream reports failures in the way of short links.
 private final class AcceptedShortLink: AcceptedTransport {
   private let base: any AcceptedTransport
 

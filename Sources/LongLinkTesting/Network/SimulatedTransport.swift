@@ -24,7 +24,7 @@ final class SimulatedTransport: Transport {
     (localAddress, peerAddress) = networkState { ($0.end(name)?.local, $0.end(name)?.peer) }
   }
 
-  /// The machine that it is on.
+  /// The machine on which this end of the link is.
   var machine: Int { networkState { [index = driver.index] in $0.loops[index].machine } }
 
   deinit {
@@ -113,7 +113,7 @@ final class SimulatedTransport: Transport {
     networkState { [name] in $0.shutDownWriting(name) }
   }
 
-  /// Delivers a failure as read readiness whatever the interest, as streams of short links do.
+  /// Makes failures count as read readiness whatever the interest, as on streams of short links.
   func reportFailure() {
     networkState { [name] in $0.end(name)?.reportsFailure = true }
   }

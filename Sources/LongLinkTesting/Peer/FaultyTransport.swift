@@ -4,24 +4,24 @@ internal import LongLinkCLibrary
 internal import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
 
-/// The stream below the security of a scripted peer, with the faults of a test. On its loop.
+/// The stream below the security of a scripted peer, with the faults of a test. Used on its loop.
 final class FaultyTransport: Transport, TransportHandler {
   private let below: any Transport
   private let loop: EventLoop
-  /// The faults that have not happened, by their positions.
+  /// The faults that have not happened yet, in the order of their positions.
   private var faults: [SecurityFault]
   private var handler: (any TransportHandler)?
   private var token: UInt64 = 0
   private var interest = Readiness.none
   private var isFrozen = false
   private var isConnected: Bool
-  /// The bytes of the security that were written.
+  /// The number of bytes that the security has written.
   private var written = 0
-  /// Bytes of a test that wait for the stream below.
+  /// The test's bytes that still wait to be written to the stream below.
   private var pending: [UInt8] = []
-  /// Whether nothing more is sent.
+  /// Whether all further output of the security is dropped.
   private var isMute = false
-  /// What was written before has gone, and the end is to follow.
+  /// Whether the stream below is to be ended after the pending bytes.
   private var ends = false
   private var isReset = false
 
@@ -37,20 +37,20 @@ final class FaultyTransport: Transport, TransportHandler {
 
   // MARK: Orders
 
-  /// Sends bytes that the security has not made, behind what it has written.
+  /// Sends bytes of the test, after the bytes that the security has already written.
   func send(_ bytes: [UInt8]) {
     guard !isMute else { return }
     pending += bytes
     flushLater()
   }
 
-  /// Ends the stream without the security's own end.
+  /// Ends the stream below without the security's own end (TLS's close_notify).
   func end() {
     (ends, isMute) = (true, true)
     flushLater()
   }
 
-  /// Neither reads nor writes while frozen.
+  /// Freezes or thaws the stream. A frozen stream neither reads nor writes.
   func setFrozen(_ isFrozen: Bool) {
     self.isFrozen = isFrozen
     updateInterest()
@@ -58,7 +58,7 @@ final class FaultyTransport: Transport, TransportHandler {
 
   // MARK: Faults
 
-  /// Lets the faults happen whose position is reached.
+  /// Performs the faults whose position has been reached.
   private func advance() {
     while isConnected, !isMute, let fault = faults.first, fault.position <= written {
       faults.removeFirst()
@@ -69,7 +69,7 @@ final class FaultyTransport: Transport, TransportHandler {
       case .reset:
         (isReset, isMute, pending) = (true, true, [])
         below.reset()
-        // Nobody else tells the stream above.
+        // The stream above must learn of the reset, and only this tells it.
         loop.execute { [bound = LoopBound(self, on: loop)] in bound.value.tell(.read) }
       }
     }

@@ -4,8 +4,8 @@ internal import LongLinkCore
 internal import Synchronization
 
 extension Journal {
-  /// Waits until `find` returns a value for the record, and returns that value. For the record as
-  /// it is when the caller goes on, `find` may return nil again.
+  /// Waits until `find` returns a value for the record, and returns that value. The record may have
+  /// changed by the time the caller continues.
   func first<T: Sendable>(
     for call: Call, _ find: @escaping @Sendable (PeerRecord) -> T?
   ) async throws -> T {

@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// A peer's record, and the tasks that wait for a change of it. Any thread may use it.
+/// The record of a scripted peer, and the tasks that wait for it to change. Any thread may use it.
 final class Journal: Sendable {
   private struct State {
     var record = PeerRecord()
@@ -38,7 +38,7 @@ final class Journal: Sendable {
     return value
   }
 
-  /// What a call waits for, in the words of the test, and where it stands there.
+  /// What a call waits for, in words, and where in the test's source it is.
   struct Call {
     let subject: String
     let place: SourcePlace
@@ -79,7 +79,7 @@ final class Journal: Sendable {
     guard isMet else { throw CancellationError() }
   }
 
-  /// Ends all waits. Later ones also end immediately if their condition does not hold.
+  /// Ends all waits. A later wait also ends immediately if its condition does not hold.
   func finish() {
     state.withLock { $0.isFinished = true }
     giveUp { _ in true }

@@ -9,7 +9,7 @@ struct MessageJoiner {
 
   private var unfinished: [Key: WireFrame] = [:]
 
-  /// Whether a frame continues a message that has begun.
+  /// Whether a frame is part of a message of which an earlier fragment has arrived.
   func continues(_ frame: WireFrame) -> Bool {
     unfinished[Key(kind: frame.kind, serial: frame.serial)] != nil
   }
@@ -31,13 +31,13 @@ struct MessageJoiner {
     return message
   }
 
-  /// Forgets a request that was withdrawn.
+  /// Forgets the fragments of a request that was cancelled.
   mutating func drop(_ serial: UInt32) {
     unfinished[Key(kind: .request, serial: serial)] = nil
     dropItem(serial)
   }
 
-  /// Forgets an unfinished item, whose exchange has ended.
+  /// Forgets the fragments of an item whose stream has ended.
   mutating func dropItem(_ serial: UInt32) {
     unfinished[Key(kind: .item, serial: serial)] = nil
   }

@@ -5,7 +5,7 @@ internal import LongLinkTransport
 
 /// Receives the events of a scripted peer's connection, on its loop.
 protocol PeerConnectionOwner: AnyObject {
-  /// Connecting has succeeded or failed. Not called for accepted connections.
+  /// Called when connecting has succeeded or failed; not for accepted connections.
   func connected(_ connection: PeerConnection, _ error: SocketError?)
   func received(_ reading: FrameReader.Reading, on connection: PeerConnection)
   /// The connection's security has been set up. Called once, before anything is received.
@@ -16,18 +16,18 @@ protocol PeerConnectionOwner: AnyObject {
   func ended(_ connection: PeerConnection, _ reason: ConnectionEnding.Reason)
 }
 
-/// A stream of a scripted peer, and what is below its security, if it has any.
+/// A scripted peer's stream, and the stream below its security; nil without security.
 struct PeerStream {
   let stream: any Transport
   var below: FaultyTransport?
 }
 
-/// One connection of a scripted peer, which receives frames and sends any bytes. On its loop.
+/// One connection of a scripted peer, which receives frames and sends any bytes. Used on its loop.
 final class PeerConnection: TransportHandler, TimerHandler, TurnHandler {
   /// A step of the output, performed in order.
   enum Output {
     case bytes([UInt8])
-    /// Bytes with a pause in nanoseconds between them.
+    /// Bytes that are sent one at a time, with a pause in nanoseconds after each.
     case dribble([UInt8], every: Int64)
     case end
     case close
@@ -37,9 +37,9 @@ final class PeerConnection: TransportHandler, TimerHandler, TurnHandler {
   private static let readSize = 65_536
 
   let number: Int
-  /// The unfinished messages of several frames.
+  /// The messages of which only some fragments have arrived.
   var joiner = MessageJoiner()
-  /// The number of requests of which at least the first frame arrived, as sent in a goaway.
+  /// The number of requests of which at least the first frame arrived. Goaways contain it.
   var requestsBegun: UInt64 = 0
   var lastSerial: UInt32 = 0
   private(set) var wire: PeerWire
@@ -48,7 +48,7 @@ final class PeerConnection: TransportHandler, TimerHandler, TurnHandler {
   private(set) var isOpen = true
   private let loop: EventLoop
   private let stream: any Transport
-  /// What is below the security, if there is any.
+  /// The stream below the security; nil without security.
   private let below: FaultyTransport?
   private var hasToldSecurity = false
   private weak var owner: (any PeerConnectionOwner)?
@@ -83,7 +83,7 @@ final class PeerConnection: TransportHandler, TimerHandler, TurnHandler {
 
   /// Why the connection could not be secured, or is no longer secure.
   var securityFailure: SecurityFailure? { stream.layer?.securityFailure }
-  /// Whether the peer's end came without the security's own end.
+  /// Whether the peer ended the stream without the end of its security (TLS's close_notify).
   var isCutOff: Bool { isOpen && stream.layer?.isCutOff == true }
 
   // MARK: Orders
@@ -99,15 +99,15 @@ final class PeerConnection: TransportHandler, TimerHandler, TurnHandler {
     scheduleFlush()
   }
 
-  /// Sends bytes as they are, below the security.
+  /// Sends bytes unchanged below the security.
   func sendBelow(_ bytes: [UInt8]) {
     guard isOpen else { return }
-    // What was sent before goes first.
+    // Output that was queued before goes first.
     flush()
     if let below { below.send(bytes) } else { send(.bytes(bytes)) }
   }
 
-  /// Ends this side below the security, without its own end.
+  /// Ends this side below the security, without the end of the security (TLS's close_notify).
   func endBelow() {
     guard isOpen else { return }
     flush()
@@ -119,7 +119,7 @@ final class PeerConnection: TransportHandler, TimerHandler, TurnHandler {
     updateInterest()
   }
 
-  /// Neither reads nor writes while frozen.
+  /// Freezes or thaws the connection. A frozen connection neither reads nor writes.
   func setFrozen(_ isFrozen: Bool) {
     self.isFrozen = isFrozen
     if isOpen { below?.setFrozen(isFrozen) }
@@ -182,7 +182,7 @@ final class PeerConnection: TransportHandler, TimerHandler, TurnHandler {
     }
   }
 
-  /// Reads once; returns whether bytes have come.
+  /// Reads once; returns whether bytes have arrived.
   @discardableResult private func read() -> Bool {
     do throws(SocketError) {
       let outcome = try incoming.append(capacity: Self.readSize) { (span) throws(SocketError) in
@@ -266,7 +266,7 @@ final class PeerConnection: TransportHandler, TimerHandler, TurnHandler {
         }
       }
     } catch {
-      // The peer may have said why before it closed.
+      // Before it closed, the peer may have sent a reason, such as a goaway.
       while isOpen, isReading, !isFrozen, !hasEnded, read() {}
       fail(error)
     }

@@ -5,7 +5,7 @@ public import LongLinkTransport
 
 /// One frame that a scripted peer received.
 public struct ReceivedFrame: Hashable, Sendable {
-  /// The number of the connection that the frame came on, from 1.
+  /// The number of the connection on which the frame arrived, from 1.
   public let connection: Int
   /// The frame, even if it is invalid.
   public let frame: WireFrame
@@ -17,19 +17,19 @@ public struct ReceivedFrame: Hashable, Sendable {
 
 /// One message that a scripted peer received: an undamaged frame, or joined fragments.
 public struct ReceivedMessage: Hashable, Sendable {
-  /// The number of the connection that the message came on, from 1.
+  /// The number of the connection on which the message arrived, from 1.
   public let connection: Int
   /// The kind: request, response, push or renewal.
   public let kind: WireFrame.Kind
   /// The message type, the code and refused bit of a response, or the code of a renewal's answer.
   public let tag: UInt32
-  /// The serial, which joins a request and its response. All pushes have the same one.
+  /// The serial, which links a response to its request. All pushes have the same serial.
   public let serial: UInt32
   /// The body, without metadata.
   public let body: [UInt8]
   /// The metadata; nil without valid metadata.
   public let metadata: WireMetadata?
-  /// The number of the message among those of this kind and tag on all connections, from 1.
+  /// The message's number among all messages of its kind and tag on all connections, from 1.
   public let number: Int
   /// When the message's last byte was read, by the clock of the peer's loop.
   public let time: LinkInstant
@@ -60,10 +60,11 @@ public struct ConnectionEnding: Hashable, Sendable {
   public let connection: Int
   /// Who or what ended the connection.
   public let reason: Reason
-  /// Why the connection could not be secured, or was no longer secure; nil for any other reason.
+  /// Why securing the connection failed, or stopped working; nil if that did not end the
+  /// connection.
   public let securityFailure: SecurityFailure?
-  /// Whether the peer's end came without the end of its security, so that anyone on the path can
-  /// have caused it. False without security.
+  /// Whether the peer ended the stream without the end of its security (TLS's close_notify), which
+  /// anyone on the path can cause. False without security.
   public let isCutOff: Bool
   /// The number of bytes received of a last, incomplete frame.
   public let unfinishedBytes: Int
@@ -90,13 +91,14 @@ public struct PeerRecord: Sendable {
   public internal(set) var responses: [ReceivedMessage] = []
   /// The pushes, with fragments joined, in the order of completion.
   public internal(set) var pushes: [ReceivedMessage] = []
-  /// On a server, the clients' next credentials, which are the bodies; on a client, the answers.
+  /// On a server, clients' renewals, whose bodies are credentials; on a client, the answers to
+  /// them.
   public internal(set) var renewals: [ReceivedMessage] = []
   /// The streams, in the order of their first frames.
   public internal(set) var streams: [ReceivedStream] = []
   /// The violations of a dialect in received bytes, which dropped a packet or ended a connection.
   public internal(set) var violations: [Violation] = []
-  /// How connections are secured, by their numbers, once they are.
+  /// The security of connections, by number, from when they are secure.
   public internal(set) var security: [Int: ConnectionSecurity] = [:]
   /// The connections that ended.
   public internal(set) var endings: [ConnectionEnding] = []
@@ -121,12 +123,12 @@ public struct PeerRecord: Sendable {
     pushes.filter { $0.type == type }
   }
 
-  /// The fields of the hello on a connection; nil if none came, or an invalid one.
+  /// The fields of the hello on a connection; nil if no valid hello came.
   public func hello(on connection: Int) -> GreetingFields? {
     frames.first { $0.connection == connection && $0.frame.kind == .hello }?.frame.helloFields
   }
 
-  /// The numbers of the connections whose hellos named a client, in the order of the hellos.
+  /// The numbers of the connections whose hellos named this client, in the order of the hellos.
   public func connections(of clientID: [UInt8]) -> [Int] {
     frames.filter { $0.frame.kind == .hello && $0.frame.helloFields?.clientID == clientID }
       .map(\.connection)

@@ -5,17 +5,18 @@ public import LongLinkCore
 /// What a scripted peer has received of one stream: items, their end, credit and a cancel.
 ///
 /// A scripted server has one for each request that opens a stream. Each peer also has one for each
-/// other serial for which an item, an end or credit came, such as those of its own requests.
+/// other serial for which an item, an end or credit arrived, such as the serials of its own
+/// requests.
 public struct ReceivedStream: Hashable, Sendable {
   /// The number of the connection that carried the stream, from 1.
   public let connection: Int
   /// The serial of the request.
   public let serial: UInt32
-  /// The type of the request; nil if this peer sent it, or it did not arrive.
+  /// The type of the request; nil if this peer sent the request, or if it did not arrive.
   public internal(set) var type: MessageType?
   /// The whole items, in the order of arrival, with fragments joined.
   public internal(set) var items: [[UInt8]] = []
-  /// The credit that the received items have used, their unfinished fragments included, in bytes.
+  /// The credit that the received items have used, including an unfinished item's, in bytes.
   public internal(set) var creditUsed = 0
   /// Whether the items have ended.
   public internal(set) var hasEnded = false

@@ -2,9 +2,9 @@
 
 /// Something that a scripted peer does below its security, where the other side reads records.
 ///
-/// The position is the number of bytes that this side has written below its security, from the
-/// beginning of the connection. In TLS 1.3 a server's handshake takes the first 600 to 2,000 of
-/// them, and most of that is its certificate.
+/// The position is the number of bytes that this side has written below its security since the
+/// beginning of the connection. In TLS 1.3, a server's handshake has 600 to 2,000 bytes, most of
+/// them for its certificate.
 ///
 /// ```swift
 /// server.securityFaults = [.silence(afterBytes: 100)]
@@ -25,12 +25,12 @@ public struct SecurityFault: Hashable, Sendable {
     (self.step, self.position) = (step, position)
   }
 
-  /// Sends nothing more, without an end. Later output is dropped, and reading continues.
+  /// Sends nothing more, not even an end. Later output is dropped, and reading continues.
   public static func silence(afterBytes count: Int) -> SecurityFault {
     SecurityFault(.silence, count)
   }
 
-  /// Ends the stream below the security, without the security's own end (TLS's close_notify), as
+  /// Ends the stream below the security, without the end of the security (TLS's close_notify), as
   /// anyone on the path can. Later output is dropped, and reading continues.
   public static func end(afterBytes count: Int) -> SecurityFault {
     SecurityFault(.end, count)
@@ -41,7 +41,7 @@ public struct SecurityFault: Hashable, Sendable {
     SecurityFault(.reset, count)
   }
 
-  /// Sends bytes that the security has not made, such as a record that is too long.
+  /// Sends the test's own bytes below the security, such as a record that is too long.
   public static func insert(_ bytes: [UInt8], afterBytes count: Int) -> SecurityFault {
     SecurityFault(.insert(bytes), count)
   }

@@ -7,7 +7,7 @@ public import LongLinkCore
 extension ServerAction {
   /// Sends an item, in frames of at most `size` bytes.
   ///
-  /// Behind the response it is a late one. A frame of more than 65,536 bytes is a violation.
+  /// After the response, the item is late. A frame of more than 65,536 bytes is a violation.
   public static func item(_ body: [UInt8] = [], inFragmentsOf size: Int = 65_536) -> ServerAction {
     ServerAction(step: .frames { WireFrame.item($0.serial, body).fragments(of: size) })
   }
@@ -22,9 +22,9 @@ extension ServerAction {
     sequence(bodies.map { item($0) })
   }
 
-  /// Sends the first fragment of an item, and nothing more of it: the first `count` bytes.
+  /// Sends the first `count` bytes of an item, as a fragment that is never continued.
   ///
-  /// Behind it, a connection ends, or a stream fails, in the middle of an item.
+  /// After it, the connection can end, or the stream fail, in the middle of an item.
   public static func partialItem(_ body: [UInt8], bytes count: Int) -> ServerAction {
     frame { request in
       var frame = WireFrame.item(request.serial, Array(body.prefix(count)))
@@ -43,16 +43,15 @@ extension ServerAction {
     frame { .credit($0.serial, bytes) }
   }
 
-  /// Holds up the actions after it in its sequence for a time by the server's loop.
+  /// Delays the later actions of its sequence for a time, by the clock of the server's loop.
   public static func pause(_ time: Duration) -> ServerAction {
     ServerAction(step: .pause(time.clampedNanoseconds))
   }
 
-  /// Holds up the actions after it in its sequence until a condition holds for what has come of
-  /// the request's stream.
+  /// Delays the later actions of its sequence until a condition holds for the request's stream.
   ///
-  /// It is checked at once and after each frame of the stream, on the server's loop. If it never
-  /// holds, those actions are never performed.
+  /// The condition is checked at once and after each frame of the stream, on the server's loop. If
+  /// it never holds, the later actions are never performed.
   public static func wait(
     until condition: @escaping @Sendable (ReceivedStream) -> Bool
   ) -> ServerAction {

@@ -69,7 +69,7 @@ public struct ServerAction: Sendable {
     frame { .response(to: $0.serial, code: code, body, metadata: metadata) }
   }
 
-  /// Responds with a dialect's own code and a body; in the native protocol, with 200.
+  /// Responds with a code in the dialect's own numbers; in the native protocol, with 200.
   public static func reply(dialectCode: UInt32, body: [UInt8] = []) -> ServerAction {
     ServerAction(step: .ownCode(dialectCode, body))
   }
@@ -91,7 +91,7 @@ public struct ServerAction: Sendable {
     }
   }
 
-  /// Never responds.
+  /// Does nothing, so that the request gets no response.
   public static let never = ServerAction(step: .nothing)
 
   // MARK: Wrong responses
@@ -201,13 +201,13 @@ public struct ServerAction: Sendable {
 
   // MARK: Combined actions
 
-  /// Performs an action after a time by the server's loop.
+  /// Performs an action after a time, by the clock of the server's loop.
   public static func delay(_ time: Duration, then action: ServerAction) -> ServerAction {
     ServerAction(step: .delay(time.clampedNanoseconds, action.step))
   }
 
-  /// Performs actions in order. A delay among them delays only its own action; a pause, all after
-  /// it.
+  /// Performs actions in order. A `delay` among them delays only its own action, a `pause` all
+  /// later ones.
   public static func sequence(_ actions: [ServerAction]) -> ServerAction {
     ServerAction(step: .all(actions.map(\.step)))
   }

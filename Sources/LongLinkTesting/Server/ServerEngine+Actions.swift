@@ -49,14 +49,14 @@ extension ServerEngine {
     case .all(let steps):
       performAll(steps[...], for: pending.request)
     case .pause, .wait:
-      // They only hold up what follows them in a sequence.
+      // Outside of a sequence, there is nothing to delay.
       break
     case .hold(let count, let order, let step):
       hold(Pending(step: step, request: pending.request), until: count, order)
     }
   }
 
-  /// Performs steps in order, up to a pause; the rest follows after it.
+  /// Performs steps in order. A pause or a wait postpones the remaining steps.
   private func performAll(_ steps: ArraySlice<ServerAction.Step>, for request: ReceivedMessage) {
     var rest = steps
     while let step = rest.popFirst() {
@@ -77,7 +77,7 @@ extension ServerEngine {
     }
   }
 
-  /// Goes on with the sequences that have waited for a frame of their stream.
+  /// Continues the sequences whose condition on the frame's stream now holds.
   func resume(after frame: WireFrame, on connection: Int) {
     let key = PeerRecord.StreamKey(connection: connection, serial: frame.serial)
     guard !suspended.isEmpty, let waiting = suspended[key],
@@ -127,7 +127,7 @@ extension ServerEngine: TimerHandler {
   }
 }
 
-/// The random numbers of a loop as a generator.
+/// A loop's source of randomness as a generator.
 private struct LoopChance: RandomNumberGenerator {
   let driver: any LoopDriver
 

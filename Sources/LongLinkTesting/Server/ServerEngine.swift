@@ -20,7 +20,7 @@ final class ServerEngine: TransportHandler {
   var held: [HoldKey: [Pending]] = [:]
   var delayed: [UInt64: Delayed] = [:]
   var delaysMade: UInt64 = 0
-  /// The rests of sequences that wait for the stream of their request.
+  /// The remaining steps of sequences that wait for a condition on the stream of their request.
   var suspended: [PeerRecord.StreamKey: [Suspended]] = [:]
   private(set) var isStopped = false
 
@@ -61,7 +61,7 @@ final class ServerEngine: TransportHandler {
     listener = try loop.driver.listen(on: address, options: SocketOptions())
     listener.attach(self, token: 0)
     listener.setInterest(.read)
-    // Whether connections are to move is the script's decision.
+    // The script, not the security, decides whether connections are asked to move.
     security?.provider.serverStarted(ObjectIdentifier(self), on: loop, { _, _, _ in }, replaced: {})
   }
 
@@ -84,7 +84,7 @@ final class ServerEngine: TransportHandler {
       while let accepted = try listener.accept() {
         let stream = secure(try accepted.adopt(on: loop))
         connectionsMade += 1
-        // A prefix of the wrong length is a mistake of the test.
+        // A dialect with a prefix of the wrong length is a mistake of the test.
         let codec = try! dialect.source?.framing(.server, maxBody: .max)
         let connection = PeerConnection(
           stream,

@@ -17,15 +17,15 @@ public struct ServerHandshake: Sendable {
   /// A welcome that accepts metadata, fragments and streams, and the client's heartbeat.
   public static let normal = welcome()
 
-  /// A welcome that accepts these features, if the client has them, and the client's heartbeat.
-  /// Streams need metadata, too.
+  /// A welcome that accepts those of these features which the client has, and the client's
+  /// heartbeat. The feature `streams` needs `metadata`, too.
   ///
   /// `streamCredit` is the first credit for the client's items in each stream, in bytes; 0 means
   /// the wire's default, 65,536. With 1, all items wait for ``ServerAction/credit(_:)``.
   ///
-  /// If `credentialExpires` is not nil, the server says that it accepts each credential of the
-  /// client for that time; with the feature ``WireFeatures/renewal``, it accepts the next ones on
-  /// the connection.
+  /// If `credentialExpires` is not nil, the welcome says that the server accepts the client's
+  /// credential for that time. With the feature ``WireFeatures/renewal``, the server then also
+  /// accepts renewals.
   public static func welcome(
     features: WireFeatures = [.metadata, .fragments, .streams, .renewal],
     streamCredit: UInt32 = 65_536, credentialExpires: Duration? = nil
@@ -42,7 +42,7 @@ public struct ServerHandshake: Sendable {
   /// No response; the connection stays open.
   public static let silent = frames([])
 
-  /// A goaway, after which the connection is closed.
+  /// A goaway; then the connection is closed.
   public static func refuse(
     _ code: ResponseCode,
     _ reason: String = ""

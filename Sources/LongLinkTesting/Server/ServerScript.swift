@@ -2,11 +2,11 @@
 
 internal import LongLinkCore
 
-/// The script of a server. A value behind the server's lock.
+/// The script of a simulated server: a value behind a lock.
 struct ServerScript: Sendable {
   enum Rule: Sendable {
     case made(@Sendable (ReceivedMessage) -> ServerAction)
-    /// The last one repeats.
+    /// Actions that are taken in order. The last action repeats.
     case listed([ServerAction], taken: Int)
   }
 
@@ -14,10 +14,10 @@ struct ServerScript: Sendable {
   var handshake = ServerHandshake.normal
   var answersPings = true
   var securityFaults: [SecurityFault] = []
-  /// How renewals are answered; nil if it follows from the handshake.
+  /// The actions for renewals; nil if the answer follows from the handshake.
   var renewal: Rule?
 
-  /// Returns the action for a request, or for a client's next credential.
+  /// Returns the action for a request, or for the renewal of a client's credential.
   mutating func action(for message: ReceivedMessage) -> @Sendable () -> ServerAction {
     if message.kind != .renewal {
       if let action = rules[message.type]?.next(for: message) { return action }

@@ -78,7 +78,7 @@ extension SimulatedServer {
   }
 
   /// Waits until a condition holds for `count` streams of a type, and returns the last of these as
-  /// it was then.
+  /// it was at that moment.
   func waitForStream(
     of type: MessageType, count: Int,
     until condition: @escaping @Sendable (ReceivedStream) -> Bool, _ call: Journal.Call
@@ -123,7 +123,7 @@ extension SimulatedServer {
     try await journal.wait(for: call("a condition", fileID, line), until: condition)
   }
 
-  /// What a call waits for at this server.
+  /// Describes a wait at this server, for the errors of a simulation.
   func call(_ subject: String, _ fileID: String, _ line: Int) -> Journal.Call {
     Journal.Call("\(subject), at the server \(address)", fileID, line)
   }

@@ -3,19 +3,19 @@
 public import LongLinkCore
 internal import Synchronization
 
-// How a server answers the next credentials of its clients.
+// How a server answers the renewals of its clients' credentials.
 extension SimulatedServer {
-  /// For each next credential of a client, performs the action that the closure returns.
+  /// Performs the action that the closure returns for each renewal of a client's credential.
   ///
-  /// The message's body is the credential. The closure runs on the loop and must not block. A later
-  /// script for renewals replaces it. From now on welcomes announce the feature
-  /// ``WireFeatures/renewal``, if the handshake's features contain it. Without a script, the server
-  /// accepts each credential for the time of its ``handshake``.
+  /// The body of the closure's argument is the new credential. The closure runs on the loop and
+  /// must not block. A later script for renewals replaces it. From now on, welcomes announce the
+  /// feature ``WireFeatures/renewal``, if the handshake's features contain it. Without a script,
+  /// the server accepts each credential for the time of its ``handshake``.
   public func onRenewal(_ make: @escaping @Sendable (ReceivedMessage) -> ServerAction) {
     script.value.withLock { $0.renewal = .made(make) }
   }
 
-  /// Performs an action for each next credential of a client, such as
+  /// Performs an action for each renewal of a client's credential. Use
   /// ``ServerAction/renewed(_:credentialExpires:reason:)``, or `never` to stay silent.
   public func onRenewal(_ action: ServerAction, after delay: Duration? = nil) {
     onRenewal([delay.map { .delay($0, then: action) } ?? action])
@@ -27,10 +27,10 @@ extension SimulatedServer {
     script.value.withLock { $0.renewal = .listed(actions, taken: 0) }
   }
 
-  /// The next credentials of clients that have come so far, on any connection; they are the bodies.
+  /// The renewals received so far, on any connection. Their bodies are the new credentials.
   public var renewals: [ReceivedMessage] { record.renewals }
 
-  /// Waits until `count` renewals have come, and returns the last of these.
+  /// Waits until `count` renewals have arrived, and returns the last of these.
   ///
   /// Throws `CancellationError` if the task is cancelled or the server stops before that.
   @discardableResult
@@ -46,10 +46,10 @@ extension SimulatedServer {
 }
 
 extension ServerAction {
-  /// Answers a client's next credential: accepts it for a time (nil: without an end), or refuses it
-  /// with a code and a reason.
+  /// Answers the renewal of a client's credential: accepts it for a time (nil: without an end), or
+  /// refuses it with a code and a reason.
   ///
-  /// Sent for anything else it is an answer that nobody waits for, which is a violation.
+  /// As the action for anything else, it is an answer that nobody waits for, which is a violation.
   public static func renewed(
     _ code: ResponseCode = .ok, credentialExpires: Duration? = nil, reason: String = ""
   ) -> ServerAction {

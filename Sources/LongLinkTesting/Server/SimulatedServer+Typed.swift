@@ -4,10 +4,11 @@ internal import LongLinkDriver
 public import LongLinkCore
 
 extension SimulatedServer {
-  /// Responds to each request of a type with the closure's result. Both are messages.
+  /// Responds to each request of a type with the closure's result.
   ///
   /// The closure runs on the loop and must not block. If it throws a `Rejection`, the response has
-  /// its code and body; after any other error it is 500. A body that cannot be decoded gets 400.
+  /// its code and body; after any other error the code is 500. A request that cannot be decoded
+  /// gets 400.
   public func on<
     Request: BodyDecodable & SendableMetatype, Reply: BodyEncodable & SendableMetatype
   >(_ type: MessageType, _ make: @escaping @Sendable (Request) throws -> Reply) {

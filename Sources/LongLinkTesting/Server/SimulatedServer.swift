@@ -102,7 +102,7 @@ public final class SimulatedServer: Sendable {
 // MARK: - The script
 
 extension SimulatedServer {
-  /// For each request of a type, performs the action that the closure returns.
+  /// Performs the action that the closure returns for each request of a type.
   ///
   /// The closure runs on the loop and must not block. A later script for the type replaces it.
   public func on(
@@ -130,8 +130,8 @@ extension SimulatedServer {
     set { script.value.withLock { $0.handshake = newValue } }
   }
 
-  /// The faults of the server below the security of connections that it accepts from now on;
-  /// initially none. Without security they have no effect.
+  /// The faults below the security of connections that the server accepts from now on; initially
+  /// none. Without security they have no effect.
   public var securityFaults: [SecurityFault] {
     get { script.value.withLock { $0.securityFaults } }
     set { script.value.withLock { $0.securityFaults = newValue } }

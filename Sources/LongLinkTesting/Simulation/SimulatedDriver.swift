@@ -18,10 +18,10 @@ final class SimulatedDriver: LoopDriver {
   private let clock: Box<Atomic<Int64>>
   private let calendar: Box<Atomic<Int64>>
   private let mayBeReady: Box<Atomic<Bool>>
-  /// What lives on the loop, and can say what it waits for. Nil once the simulation is gone: each
-  /// of these holds the loop.
+  /// The objects on the loop that can list their unfinished operations. Nil once the simulation is
+  /// gone: each of these entries holds the loop.
   private let residents = Mutex<[LoopBound<Resident>]?>([])
-  /// Whether the loop's process has crashed: it exchanges nothing with the world any more.
+  /// Whether the loop's process has crashed, so that the loop has no contact with the world.
   private let isCut = Atomic(false)
 
   private struct Resident {
@@ -53,10 +53,10 @@ final class SimulatedDriver: LoopDriver {
     return networkState { $0.calendarOrigin } + now.nanoseconds / 1_000_000_000 + offset
   }
 
-  /// The offset of the loop's clock from the world's.
+  /// How far the loop's clock is ahead of the world's, in nanoseconds.
   var lead: Int64 { clock.value.load(ordering: .acquiring) }
 
-  /// Whether there is readiness to deliver.
+  /// Whether there is readiness to deliver on this loop.
   var hasReady: Bool {
     mayBeReady.value.load(ordering: .relaxed) && networkState { $0.hasReady(index) }
   }
@@ -75,7 +75,7 @@ final class SimulatedDriver: LoopDriver {
     let isCurrent = loop.isCurrent
     residents.withLock { kept in
       guard var residents = kept.take() else { return }
-      // Some are gone, such as those of connections that have ended.
+      // Some residents are gone, such as ended connections.
       if isCurrent, residents.count.nonzeroBitCount == 1 {
         residents.removeAll { $0.value.resident == nil }
       }
@@ -84,7 +84,7 @@ final class SimulatedDriver: LoopDriver {
     }
   }
 
-  /// The operations that have not ended. Call it on the loop.
+  /// The unfinished operations of the loop's residents, a text each. Call it on the loop.
   var unfinished: [String] {
     residents.withLock { $0 ?? [] }.flatMap { $0.value.resident?.unfinished ?? [] }
   }
@@ -104,7 +104,7 @@ final class SimulatedDriver: LoopDriver {
       let readiness = networkState { $0.deliverable(name) }
       guard !readiness.isEmpty, let registration = registrations[name] else { continue }
       registration.handler.transportReady(readiness, token: registration.token)
-      // Readiness is level-triggered.
+      // Readiness is level-triggered, so the socket may still be ready.
       networkState { $0.mark(name) }
     }
   }
@@ -167,7 +167,7 @@ final class SimulatedDriver: LoopDriver {
     networkState { $0.lookUp(host, port: port, deliver) }
   }
 
-  /// A simulated look-up holds nothing that others need.
+  /// Does nothing: a simulated look-up occupies no resource that others need.
   func withdrawLookUps(of owner: LookUpOwner) {}
 
   func close() {

@@ -70,8 +70,8 @@ public final class SimulatedProcess: Sendable {
 
   /// Starts the process, and returns after its body. Throws the body's error, even after a crash.
   ///
-  /// A running process crashes first, as by ``Crash/process``. With `losingState`, the process's
-  /// state, if it has one, is made again.
+  /// A running process crashes first, as by ``Crash/process``. `losingState` makes the process's
+  /// state anew, if it has one.
   @discardableResult
   public func start(
     losingState: Bool = false, fileID: String = #fileID, line: Int = #line
@@ -126,7 +126,7 @@ extension SimulatedProcess {
 
     private struct State {
       var loops: [EventLoop] = []
-      /// The cancel functions of running tasks, by their order of start.
+      /// The functions that cancel the running tasks, by the number of the task.
       var tasks: [Int: @Sendable () -> Void] = [:]
       var tasksStarted = 0
       var atEnd: [@Sendable () async -> Void] = []
@@ -144,7 +144,7 @@ extension SimulatedProcess {
     /// Whether the run has not crashed.
     public var isAlive: Bool { alive.load(ordering: .acquiring) }
 
-    /// Whether the run has crashed and all its `atEnd` closures have run.
+    /// Whether the run has crashed and its cleanup has finished.
     public var isOver: Bool { state.withLock { $0.isOver } }
 
     /// Makes another loop of the process. A loop made after the crash is part of the ghost.
@@ -155,9 +155,10 @@ extension SimulatedProcess {
       return loop
     }
 
-    /// Registers the cleanup of a part of the process. It runs after a crash, last one first.
+    /// Registers the cleanup of a part of the process. It runs after a crash, the last one first.
     ///
-    /// If the run is already over, for example because it crashed during its body, it runs now.
+    /// If the run is already over, for example because it crashed during its body, the cleanup runs
+    /// now.
     public func atEnd(_ work: @escaping @Sendable () async -> Void) {
       let isLate = state.withLock { state in
         state.atEnd.append(work)
@@ -185,7 +186,7 @@ extension SimulatedProcess {
       return task
     }
 
-    /// Cuts the loops off from the world.
+    /// Marks the run as crashed, and cuts its loops off from the world.
     func die() {
       alive.store(false, ordering: .releasing)
       for loop in state.withLock({ $0.loops }) { loop.simulatedDriver.cutOff() }

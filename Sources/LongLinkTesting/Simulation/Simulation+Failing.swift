@@ -3,7 +3,7 @@
 internal import LongLinkCore
 internal import LongLinkTransport
 
-// What a simulation says when it cannot go on.
+// The description of a simulation that cannot go on.
 extension Simulation {
   func failure(_ code: SimulationError.Code) -> SimulationError {
     var lines = outsideLines(isStuck: code == .stuck)
@@ -19,7 +19,7 @@ extension Simulation {
       code: code, time: now, place: waits.stuckPlace, state: lines.joined(separator: "\n"))
   }
 
-  /// Who was left outside, as far as that is known.
+  /// Notes about clients and servers that seem to run outside the simulation.
   private func outsideLines(isStuck: Bool) -> [String] {
     let found = networkState.outsideClients
     guard found.isEmpty else { return found }
@@ -32,7 +32,7 @@ extension Simulation {
     ]
   }
 
-  /// The operations of clients and servers that have not ended, a line each; at most a hundred.
+  /// The unfinished operations of clients and servers on a loop, a line each; at most a hundred.
   private func unfinished(on loop: EventLoop) -> [String] {
     loop.inspect { loop.simulatedDriver.unfinished.prefix(100) }
       .map { "on loop \"\(loop.name)\": \($0)" }

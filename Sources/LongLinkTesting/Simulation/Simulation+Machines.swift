@@ -61,9 +61,9 @@ extension Simulation {
     SimulatedProcess(name, in: self, loseState: {}, body)
   }
 
-  /// Makes a process with a state that survives a crash, until a start that loses it.
+  /// Makes a process with a state that survives crashes, until a start with `losingState`.
   ///
-  /// `state` makes the state at the first start, and after it was lost.
+  /// `state` makes the state at the first start, and after its loss.
   public func process<State: Sendable>(
     named name: String,
     state: @escaping @Sendable () -> State,

@@ -10,8 +10,8 @@ extension Simulation {
   ///
   /// Returns the body's result or throws its error. A body that cannot finish is cancelled, and
   /// abandoned if it ignores that; then ``SimulationError`` is thrown, with the place at which the
-  /// body waited. The world stops afterwards,
-  /// and a later `run` continues from there. Only one `run` is allowed at a time.
+  /// body waited. The world stops afterwards, and a later `run` continues from there. Only one
+  /// `run` is allowed at a time.
   public func run<T: Sendable>(
     fileID: String = #fileID, line: Int = #line,
     _ body: @escaping @Sendable () async throws -> T
@@ -33,7 +33,7 @@ extension Simulation {
 
   /// Runs a body as `run` does, and blocks the thread; for tests that are not `async`.
   ///
-  /// Do not call it in a simulation.
+  /// Do not call it on a loop of a simulation.
   public func runBlocking<T: Sendable>(
     fileID: String = #fileID, line: Int = #line,
     _ body: @escaping @Sendable () async throws -> T
@@ -69,7 +69,7 @@ extension Simulation {
     }
   }
 
-  /// Steps the world until the body has finished, or cannot.
+  /// Steps the world until the body has finished, or can no longer finish.
   private func finish<T: Sendable>(
     _ task: Task<Void, Never>,
     _ outcome: Outcome<T>
@@ -102,13 +102,13 @@ extension Simulation {
   }
 }
 
-/// The result of a body, once it has finished.
+/// The result of a body; nil until it has finished.
 private typealias Outcome<T: Sendable> = Box<Mutex<Result<T, any Error>?>>
 
 // MARK: - Steps
 
 extension Simulation {
-  /// Turns the loops that have work, in order, and advances time when none has.
+  /// Gives turns to the loops that have work, in order, and advances time when none has.
   private func step(
     until limit: LinkInstant,
     _ isDone: () -> Bool
@@ -132,7 +132,7 @@ extension Simulation {
     }
   }
 
-  /// Finishes the work of the current instant after the body.
+  /// Finishes the remaining work of the current instant, after the body.
   private func settle() {
     var turns = 0
     while turns < configuration.turnLimit {

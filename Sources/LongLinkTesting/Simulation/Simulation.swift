@@ -138,11 +138,10 @@ extension Simulation {
 
   /// The date in seconds since 1970, on all machines without a ``SimulatedMachine/calendarOffset``.
   ///
-  /// A simulation begins at 2026-01-01T00:00:00Z, and its date moves on with virtual time. The
-  /// dates of certificates and tickets are judged by it, and nothing else is: set it to a date at
-  /// which your certificates are valid, before or during a run. Timers do not follow it. To replay
-  /// a run, set the same date. Any thread may use it. It traps for a date before 1970 or after
-  /// 9999.
+  /// A simulation begins at 2026-01-01T00:00:00Z, and its date moves on with virtual time. Only the
+  /// validity of certificates and tickets is judged by it: set it to a date at which your
+  /// certificates are valid, before or during a run. Timers do not follow it. To replay a run, set
+  /// the same date. Any thread may use it. It traps for a date before 1970 or after 9999.
   public var calendar: Int64 {
     get { networkState { $0.calendarOrigin + $0.now.nanoseconds / 1_000_000_000 } }
     set {
@@ -232,14 +231,14 @@ extension Simulation {
     package let deadline: LinkInstant
   }
 
-  /// The last events, oldest first, a line each: those of the network, and advances of time.
+  /// The last events of the network and advances of time, a line each, oldest first.
   public var trace: [String] {
     networkState { networkState in
       networkState.trace.lines(machines: networkState.machines.map(\.name))
     }
   }
 
-  /// A hash of all events since the beginning. Two runs with the same hash did the same.
+  /// A hash of all events since the beginning. Two runs with the same hash had the same events.
   public var traceHash: UInt64 { networkState { $0.trace.hash } }
 
   /// The first hundred pieces of work that came from outside while the simulation ran, in order.

@@ -10,7 +10,7 @@ internal import Synchronization
 public struct SimulationEscape: Hashable, Sendable {
   /// The name of the loop that the work came to.
   public let loop: String
-  /// The name of the task that sent the work, or else of the job; nil if it was neither.
+  /// The name of the task that sent the work, or else a description of the job; nil without both.
   public let task: String?
   /// The name of the thread that the work came from.
   public let thread: String
@@ -43,7 +43,7 @@ final class EscapeWatch: Sendable {
     thread.store(0, ordering: .releasing)
   }
 
-  /// Work came to a loop from the simulation's thread, or from outside.
+  /// Records that work came to a loop, if it came from another thread than the simulation's.
   func handedOver(_ job: UnownedJob?, to loop: String, at time: LinkInstant) {
     let thread = thread.load(ordering: .acquiring)
     guard thread != 0, thread != Self.currentThread else { return }

@@ -3,7 +3,7 @@
 internal import CLongLinkSystem
 internal import LongLinkTransport
 
-/// Runs tasks without an executor on the simulated loop that creates them.
+/// Lets tasks without an executor run on the simulated loop that creates them.
 enum TaskCapture {
   /// Installs the hook into the runtime, once per process.
   private static let installed: Void = unsafe cll_capture_global_jobs { job in

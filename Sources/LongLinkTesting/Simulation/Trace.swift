@@ -3,7 +3,7 @@
 package import LongLinkCore
 package import LongLinkTransport
 
-/// The events of a simulated world: the last ones in readable form, and a hash of all.
+/// The events of a simulated world: the last ones in readable form, and a hash of all events.
 package struct Trace {
   package enum Kind: UInt8 {
     case timeMoved
@@ -42,8 +42,8 @@ package struct Trace {
     case processStarted
   }
 
-  /// `link` is 0 for events without a link. The meaning of `value` and `digest` depends on the
-  /// kind. `machine` is where the event happens, if anywhere.
+  /// One event. `link` is 0 for events without a link. The meaning of `value` and `digest` depends
+  /// on the kind. `machine` is where the event happens; nil if nowhere.
   package struct Entry {
     package var time: LinkInstant
     package var kind: Kind
@@ -53,8 +53,8 @@ package struct Trace {
     var digest: UInt32 = 0
     package var address: SocketAddress?
     package var machine: Int?
-    /// Whether a stream took fewer bytes than it was given, or has no room left. The next writes
-    /// depend on it, so the hash can leave it out.
+    /// Whether a stream took fewer bytes than it was given, or has no room left. The hash leaves it
+    /// out: it shows in the next writes.
     package var isFull = false
   }
 
@@ -108,12 +108,12 @@ package struct Trace {
 }
 
 extension Trace.Entry {
-  /// What happens at one end of a link.
+  /// Makes an event at one end of a link.
   package init(_ kind: Trace.Kind, at end: EndName, of machine: Int, _ time: LinkInstant) {
     self.init(time: time, kind: kind, link: end.link, side: end.side, machine: machine)
   }
 
-  /// The end of a link where it happens.
+  /// The end of the link at which the event happens.
   package var end: EndName { EndName(link: link, side: side) }
 
   /// The time, link and text of the event.

@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// The tasks of a simulation, and what they wait for, each with its place in the source.
 ///
-/// Any thread may use it. Nothing else in a simulation depends on it.
+/// Any thread may use it. It does not affect the run.
 final class WaitList: Sendable {
   /// A task that the simulation has started; its child tasks belong to it.
   struct Scope: Sendable {
@@ -17,7 +17,7 @@ final class WaitList: Sendable {
     }
   }
 
-  /// A wait that has begun.
+  /// A wait that has begun. Call `ended` when it is over.
   struct Ticket {
     let list: WaitList
     let number: Int
@@ -32,12 +32,12 @@ final class WaitList: Sendable {
     let place: SourcePlace
     let since: LinkInstant
     let subject: String
-    /// Whether it ends by itself.
+    /// Whether the wait is a sleep, which ends by itself.
     let isSleep: Bool
   }
 
   private struct State {
-    /// The places where the tasks were started; that of the body has the number 0.
+    /// The places where the tasks were started. The body of the run has the number 0.
     var tasks: [Int: SourcePlace] = [:]
     var waits: [Int: Wait] = [:]
     var numbers = 0
@@ -57,13 +57,13 @@ final class WaitList: Sendable {
     self.now = now
   }
 
-  /// Records the body of a run.
+  /// Records the start of a run's body.
   func began(at place: SourcePlace) -> Scope {
     state.withLock { $0.tasks[0] = place }
     return Scope(list: self, task: 0)
   }
 
-  /// Records a further task.
+  /// Records the start of a further task.
   func started(at place: SourcePlace) -> Scope {
     state.withLock { state in
       state.numbers += 1
@@ -72,8 +72,8 @@ final class WaitList: Sendable {
     }
   }
 
-  /// Records that the current task waits for something; nil outside of a simulation. Call the
-  /// ticket's `ended` afterwards.
+  /// Records that the current task waits for something. Call the ticket's `ended` afterwards.
+  /// Returns nil outside of a simulation.
   static func begin(_ subject: String, at place: SourcePlace, isSleep: Bool = false) -> Ticket? {
     guard let scope = Self.scope else { return nil }
     let since = scope.list.now()
@@ -85,7 +85,8 @@ final class WaitList: Sendable {
     }
   }
 
-  /// What each task waits for, a line each: the body first, then the others as they were started.
+  /// The waits of each task, a line each: first the body's, then those of tasks as they were
+  /// started.
   var lines: [String] {
     state.withLock { state in
       state.tasks.sorted { $0.key < $1.key }.flatMap { number, place -> [String] in
@@ -105,8 +106,8 @@ final class WaitList: Sendable {
     }
   }
 
-  /// The place of the one wait that most probably explains why the body does not end, else that of
-  /// the run.
+  /// The place of the wait that most probably explains why the body does not end; if no single wait
+  /// does, the place of the run.
   var stuckPlace: SourcePlace {
     state.withLock { state in
       let ofBody = state.waits(of: 0)

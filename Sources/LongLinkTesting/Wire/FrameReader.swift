@@ -10,7 +10,7 @@ package struct FrameReader {
     package let isIntact: Bool
   }
 
-  /// The next item of a stream.
+  /// A step in reading a stream of bytes.
   enum Step {
     case frame(Reading)
     /// In a dialect, a damaged packet, after which reading continues.
@@ -28,7 +28,7 @@ package struct FrameReader {
     decoder = dialect?.makeDecoder()
   }
 
-  /// The number of bytes of an incomplete frame.
+  /// The number of received bytes that are not part of a returned frame.
   var unfinished: Int { pending.count - start }
 
   package mutating func append(_ bytes: [UInt8]) {
@@ -39,7 +39,7 @@ package struct FrameReader {
     pending += bytes
   }
 
-  /// Takes the next complete frame.
+  /// Takes the next complete frame, or a violation; nil if more bytes are needed.
   mutating func next() -> Step? {
     decoder == nil ? nextNative().map { .frame($0) } : nextInDialect()
   }
@@ -48,7 +48,7 @@ package struct FrameReader {
     while !isOver {
       let rest = start...
       let step = unsafe pending.withUnsafeMutableBytes { bytes in
-        // Skips bytes already taken.
+        // Starts after the bytes that were already taken.
         unsafe decoder?.next(in: UnsafeMutableRawBufferPointer(rebasing: bytes[rest]))
       }
       switch step {
@@ -74,7 +74,7 @@ package struct FrameReader {
     return nil
   }
 
-  /// Takes the next complete frame of the native protocol.
+  /// Takes the next complete frame of the native protocol; nil if more bytes are needed.
   package mutating func nextNative() -> Reading? {
     guard unfinished >= WireFrame.headerLength else { return nil }
     let word = pending.word(at: start)

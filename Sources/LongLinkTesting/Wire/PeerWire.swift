@@ -5,21 +5,21 @@ internal import LongLinkCore
 /// Encodes the frames of a scripted peer for one connection, natively or in a dialect.
 struct PeerWire {
   let dialect: (any DialectFraming)?
-  /// In a dialect, the types of both sides' requests by serial. A response or cancel may have to
-  /// contain them.
+  /// In a dialect, the message types of both sides' requests, by serial. Responses and cancels may
+  /// have to contain the type.
   private var types: [UInt32: MessageType] = [:]
 
   init(_ dialect: (any DialectFraming)?) {
     self.dialect = dialect
   }
 
-  /// The serials of this side's requests; nil if it cannot send requests.
+  /// The range of this side's serials; nil if a dialect's side cannot send requests.
   func serials(_ role: Role) -> ClosedRange<UInt32>? {
     guard let dialect else { return role.serials }
     return dialect.facts.serials
   }
 
-  /// Remembers the type of a request of either side.
+  /// Remembers the message type of a request of either side.
   mutating func note(_ frame: WireFrame) {
     if dialect != nil, frame.kind == .request { types[frame.serial] = frame.type }
   }
@@ -29,8 +29,9 @@ struct PeerWire {
     WireFrame(.pong, serial: ping.serial, body: dialect == nil ? ping.body : [])
   }
 
-  /// The bytes of a frame. For a response, `about` is the type of its request, by default that of
-  /// the request with its serial. A frame that the dialect cannot express is a programming error.
+  /// The bytes of a frame. For a response, `about` is the type of its request, by default the type
+  /// of the request with its serial. A frame that the dialect cannot express is a programming
+  /// error.
   func bytes(of frame: WireFrame, about: MessageType? = nil, code: UInt32? = nil) -> [UInt8] {
     guard let dialect else { return frame.bytes }
     guard let kind = FrameKind(rawValue: frame.kind.rawValue) else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The optional features that a greeting names.
+/// The optional features of the protocol, as named in a hello or a welcome.
 public struct WireFeatures: OptionSet, Hashable, Sendable {
   /// The bits on the wire.
   public let rawValue: UInt64

@@ -59,7 +59,7 @@ extension WireFrame {
     return WireFrame(.welcome, serial: Wire.handshakeSerial, body: welcome.wireBytes)
   }
 
-  /// Makes a goaway: its sender takes no new requests. `requestsAccepted` counts those accepted.
+  /// Makes a goaway. `requestsAccepted` is the number of requests that its sender has accepted.
   public static func goAway(
     code: ResponseCode = .draining,
     reason: String = "",
@@ -79,12 +79,12 @@ extension WireFrame {
     return WireFrame(.goaway, serial: Wire.goawaySerial, body: goAway.wireBytes)
   }
 
-  /// Makes a client's next credential.
+  /// Makes a client's frame that renews its credential.
   public static func renewal(_ credential: [UInt8]) -> WireFrame {
     WireFrame(.renewal, body: credential)
   }
 
-  /// Makes a server's answer to a client's next credential.
+  /// Makes a server's answer to a client's renewal.
   public static func renewed(
     _ code: ResponseCode = .ok, credentialExpires: Duration? = nil, reason: String = ""
   ) -> WireFrame {
@@ -175,21 +175,21 @@ public struct GreetingFields: Hashable, Sendable {
   public let credential: [UInt8]
   /// The sender's name.
   public let name: String
-  /// The first credit of each request with items that the sender receives, in bytes.
+  /// The first credit for the items that the sender receives in each stream, in bytes.
   public let streamCredit: UInt32
   /// How long the server accepts the client's credential; zero in a hello.
   public let credentialExpires: Duration
-  /// What names the client on all its connections: 16 bytes, or none.
+  /// The client's `client_id`, the same on all its connections: 16 bytes, or none.
   public let clientID: [UInt8]
 }
 
-/// What a server has answered to a client's next credential. Absent fields are 0 or empty.
+/// A server's answer to the renewal of a client's credential. Absent fields are 0 or empty.
 public struct RenewedFields: Hashable, Sendable {
   /// 200 if the server accepts the credential.
   public let code: ResponseCode
-  /// How long the server accepts the credential, from the answer on; zero without an end.
+  /// How long the server accepts the credential, from the answer on; zero for no end.
   public let credentialExpires: Duration
-  /// Why it was refused, for people.
+  /// Why the server refused the credential, for people to read.
   public let reason: String
 }
 

@@ -19,7 +19,7 @@ extension WireFrame {
       type, serial: serial, payload, metadata: WireMetadata(credit: credit, items: sendsItems))
   }
 
-  /// Makes an item in one frame, which has at most 65,536 bytes. `fragments(of:)` divides one.
+  /// Makes an item in one frame of at most 65,536 bytes; divide a larger one by `fragments(of:)`.
   public static func item(_ serial: UInt32, _ payload: [UInt8] = []) -> WireFrame {
     WireFrame(.item, serial: serial, body: payload)
   }
@@ -41,7 +41,8 @@ extension WireFrame {
     kind == .credit && body.count == 4 ? body.word(at: 0) : nil
   }
 
-  /// The bytes of credit that a frame of an item costs: its header and its body. 0 for others.
+  /// The bytes of credit that a frame of an item costs: its header and its body. 0 for other
+  /// frames.
   public var creditCost: Int {
     kind == .item ? WireFrame.headerLength + body.count : 0
   }

@@ -4,7 +4,7 @@ internal import LongLinkCore
 
 /// One frame on the wire, valid or not.
 public struct WireFrame: Hashable, Sendable {
-  /// The kind of a frame: six bits.
+  /// The kind of a frame, which has six bits on the wire.
   public struct Kind: RawRepresentable, Hashable, Sendable {
     /// The number on the wire, 0 to 63.
     public let rawValue: UInt8
@@ -19,7 +19,7 @@ public struct WireFrame: Hashable, Sendable {
   public var kind: Kind
   /// The message type, or the code and refused bit of a response: 24 bits, higher ones are cut off.
   public var tag: UInt32
-  /// The serial, which joins a request and its response.
+  /// The serial, which links a response to its request.
   public var serial: UInt32
   /// The flag that the message continues in another frame.
   public var moreFollows: Bool
@@ -72,13 +72,13 @@ extension WireFrame.Kind: CustomStringConvertible {
   public static let item = Self(rawValue: 0x02)
   /// The end of a requester's items.
   public static let end = Self(rawValue: 0x03)
-  /// The withdrawal of a request.
+  /// The cancel of a request.
   public static let cancel = Self(rawValue: 0x04)
-  /// Room for more items.
+  /// A grant of credit for more items.
   public static let credit = Self(rawValue: 0x05)
   /// A message without a response.
   public static let push = Self(rawValue: 0x06)
-  /// A client's next credential, or the server's answer to it.
+  /// The renewal of a client's credential, or the server's answer to it.
   public static let renewal = Self(rawValue: 0x07)
   /// The check whether the peer is alive.
   public static let ping = Self(rawValue: 0x08)

@@ -5,7 +5,7 @@ internal import LongLinkCore
 
 /// The metadata before the payload of a request, response or push.
 public struct WireMetadata: Hashable, Sendable {
-  /// The time that a request has left, in whole milliseconds; nil without a deadline.
+  /// The time left for a request, in whole milliseconds; nil without a deadline.
   public var remaining: Duration?
   /// The priority of a request; 0 is ordinary.
   public var priority: UInt32
@@ -19,7 +19,7 @@ public struct WireMetadata: Hashable, Sendable {
   public var credit: UInt32?
   /// Whether items of the requester follow the request.
   public var items: Bool
-  /// Whether the responder ended the exchange itself: the response is not its handler's.
+  /// Whether the responder ended the exchange itself, so that the response is not its handler's.
   public var interrupted: Bool
 
   /// Makes metadata. Negative times are 0; parts of a millisecond are rounded up.
