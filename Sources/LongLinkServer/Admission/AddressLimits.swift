@@ -3,7 +3,7 @@
 import LongLinkCore
 import LongLinkTransport
 
-/// The limits by address, which do not change while a server runs.
+/// The configured limits of addresses, which do not change while a server runs.
 struct AddressLimits: Sendable {
   private let allowed: [AddressRange]
   private let denied: [AddressRange]
@@ -17,7 +17,7 @@ struct AddressLimits: Sendable {
     limitsLoopback = configuration.addresses.limitsLoopback
   }
 
-  /// Whether the connections of a peer begin with the header of a proxy.
+  /// Whether a peer is one of the proxies, whose connections begin with a PROXY header.
   func isProxy(_ address: SocketAddress?) -> Bool {
     guard !proxies.isEmpty, let address else { return false }
     return proxies.contains { $0.contains(address) }
@@ -33,12 +33,13 @@ struct AddressLimits: Sendable {
     return nil
   }
 
-  /// Whether a proxy itself may not connect. That it is a proxy allows it to.
+  /// Why a proxy may not connect; nil if it may, unless it is denied: proxies need not be
+  /// `allowed`.
   func objection(toProxy address: SocketAddress?) -> ConnectionRejection? {
     objection(to: address) == .denied ? .denied : nil
   }
 
-  /// What an address counts as; nil if it is not limited.
+  /// The group with which an address shares its limits; nil if it is not limited.
   func group(of address: SocketAddress?) -> SocketAddress.Group? {
     guard let group = address?.group, limitsLoopback || !group.isLoopback else { return nil }
     return group

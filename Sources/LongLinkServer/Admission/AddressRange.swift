@@ -11,7 +11,7 @@ public struct AddressRange: Hashable, Sendable {
     case ipv6(upper: UInt64, lower: UInt64)
   }
 
-  /// The network, whose bits after `bits` are 0.
+  /// The network's address, in which the bits after the first `bits` are 0.
   private let network: Network
   private let bits: Int
 
@@ -21,7 +21,7 @@ public struct AddressRange: Hashable, Sendable {
   /// Bits after the prefix are ignored: `10.1.2.3/8` is `10.0.0.0/8`.
   public init?(_ text: String) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-    // A zone is of one machine alone, and would be looked up.
+    // A zone has a meaning on one machine only, and would be looked up.
     guard !text.contains("%"), let address = SocketAddress(literal: String(parts[0]), port: 0)
     else { return nil }
     let width = address.family == .ipv4 ? 32 : 128
@@ -56,7 +56,7 @@ public struct AddressRange: Hashable, Sendable {
     self.bits = bits
   }
 
-  /// Whether an address is in the range, whatever its port. A Unix-domain address is in none.
+  /// Whether an address is in the range, whatever its port. A Unix-domain address never is.
   public func contains(_ address: SocketAddress) -> Bool {
     switch (network, address.storage) {
     case (.ipv4(let network), .ipv4(let address, _)):
@@ -67,7 +67,7 @@ public struct AddressRange: Hashable, Sendable {
       return otherUpper & Self.mask(min(bits, 64), of: 64) == upper
         && otherLower & Self.mask(max(bits - 64, 0), of: 64) == lower
     case (.ipv6(let upper, let lower), .ipv4(let address, _)):
-      // Only a network that all of `::ffff:0:0/96` is in.
+      // An IPv4 address is only in an IPv6 network that contains all of `::ffff:0:0/96`.
       let mapped = 0xFFFF_0000_0000 | UInt64(address)
       return upper == 0 && mapped & Self.mask(max(bits - 64, 0), of: 64) == lower
     case (_, .ipv6), (_, .unix):
@@ -79,7 +79,7 @@ public struct AddressRange: Hashable, Sendable {
     UInt64(address) & Self.mask(bits, of: 32) == UInt64(network)
   }
 
-  /// The first so many bits of a number with so many.
+  /// A mask of the first `bits` bits of a number that has `width` bits.
   private static func mask(_ bits: Int, of width: Int) -> UInt64 {
     let all = width == 64 ? UInt64.max : 1 << UInt64(width) - 1
     return bits == 0 ? 0 : all & (all << UInt64(width - bits))

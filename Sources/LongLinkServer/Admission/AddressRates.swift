@@ -6,12 +6,12 @@ import LongLinkTransport
 /// How many connections each address may still open: a token bucket for each IPv4 address and each
 /// IPv6 network of 64 bits.
 ///
-/// The number of buckets is bounded, whoever has how many addresses. There are two generations: if
-/// the younger one is full, it becomes the older one, whose buckets are forgotten. A bucket that is
-/// used moves to the younger one, so the stalest go first. To be forgotten is to have a full bucket
-/// again, so an attacker gains nothing that fresh addresses do not give it.
+/// The number of buckets is bounded, however many addresses a client has. There are two
+/// generations: when the younger one is full, it becomes the older one, whose buckets are
+/// forgotten. A bucket that is used moves to the younger one, so the stalest go first. A forgotten
+/// bucket counts as full, so an attacker gains nothing that fresh addresses would not also give.
 struct AddressRates {
-  /// The most buckets of a generation; both together take about 1 MiB.
+  /// The most buckets in a generation. Both generations together take about 1 MiB.
   static let mostOfGeneration = 8_192
 
   private let rate: TokenBucket.Rate
@@ -22,10 +22,10 @@ struct AddressRates {
     self.rate = rate
   }
 
-  /// The number of buckets.
+  /// The number of buckets in both generations.
   var count: Int { young.count + old.count }
 
-  /// Takes a token of a group; false if it has none.
+  /// Takes a token from the bucket of a group; false if the bucket is empty.
   mutating func take(_ group: SocketAddress.Group, at now: LinkInstant) -> Bool {
     var bucket = young[group] ?? old.removeValue(forKey: group) ?? TokenBucket(at: now)
     let isTaken = bucket.take(of: rate, at: now)

@@ -5,12 +5,12 @@ import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 import Synchronization
 
-/// A connection that a server has accepted, and what it counts as until it ends.
+/// An accepted connection, and the limits for which it counts until it ends.
 struct Admission: Sendable {
   let id: UInt64
-  /// Whom the connection is from: the peer, or the client that a proxy has named.
+  /// The address of the connection's client: the peer, or the client that a proxy has named.
   var address: SocketAddress?
-  /// The group of addresses whose limits the connection counts for; nil for none.
+  /// The group of addresses whose limits the connection counts for; nil if it has no such limits.
   fileprivate(set) var group: SocketAddress.Group?
   /// When the connection was accepted.
   let accepted: LinkInstant
@@ -26,7 +26,7 @@ extension ServerShared {
     return try enter(address, group, at: now, to: lane)
   }
 
-  /// Admits a connection of a proxy, whose client is not known yet: `name` follows.
+  /// Admits a connection of a proxy. Call `name` once the proxy has named the client.
   func admit(
     proxy address: SocketAddress, at now: LinkInstant, to lane: LoopBound<ServerLane>
   ) throws(ConnectionRejection) -> Admission {
@@ -34,7 +34,7 @@ extension ServerShared {
     return try enter(address, nil, at: now, to: lane, isNamed: false)
   }
 
-  /// Admits the client that a proxy has named, or, if it is nil, the proxy's own connection.
+  /// Admits the client that a proxy has named; if `client` is nil, the proxy's own connection.
   func name(
     _ client: SocketAddress?, of admission: inout Admission, at now: LinkInstant,
     asking onAccept: (@Sendable (SocketAddress?) -> Bool)?
@@ -58,7 +58,7 @@ extension ServerShared {
     admission.group = group
   }
 
-  /// Judges an address alone, and returns what it counts as.
+  /// Checks an address and its rate, and returns the group of its limits; nil if it is not limited.
   private func judge(
     _ address: SocketAddress?, at now: LinkInstant, isShort: Bool,
     asking onAccept: (@Sendable (SocketAddress?) -> Bool)?
@@ -75,8 +75,8 @@ extension ServerShared {
     return group
   }
 
-  /// Gives a connection its places: among all, among those of its address, and among those that are
-  /// not open yet.
+  /// Counts a connection among all connections, among those of its address, and among those that
+  /// are not open yet.
   private func enter(
     _ address: SocketAddress?, _ group: SocketAddress.Group?, at now: LinkInstant,
     to lane: LoopBound<ServerLane>, isNamed: Bool = true
@@ -86,7 +86,7 @@ extension ServerShared {
       if let group, state.connectionsOf[group, default: 0] >= maxConnectionsPerAddress {
         return .failure(.tooManyOfAddress)
       }
-      // One that makes room counts until it has ended.
+      // A connection that makes room still counts until it has ended.
       var evicted: (id: UInt64, owner: LoopBound<ServerLane>)?
       let isFull = state.connections - state.leaving.count >= maxConnections
       if isFull || state.handshakes.isFull {
@@ -114,7 +114,7 @@ extension ServerShared {
     }
   }
 
-  /// Counts a rejection.
+  /// Counts a rejection, and returns it.
   func reject(_ objection: ConnectionRejection) -> ConnectionRejection {
     state.withLock { $0.rejected[objection, default: 0] += 1 }
     return objection
@@ -125,8 +125,9 @@ extension ServerShared {
     state.withLock { state in _ = state.handshakes.leave(admission.id) }
   }
 
-  /// Gives a connection's next credential a place until the server has decided about it. False if
-  /// there is none, or if its address asks for more decisions than new connections would.
+  /// Gives the renewal of a connection's credential a place until the server has decided about it.
+  /// False if no place is free, or if the address exceeds its rate of connections, which counts
+  /// renewals too.
   func beginRenewal(of admission: Admission, at now: LinkInstant) -> Bool {
     state.withLock { state in
       guard state.renewals < maxRenewals else { return false }
@@ -136,17 +137,17 @@ extension ServerShared {
     }
   }
 
-  /// Frees the place.
+  /// Frees the place of a renewal.
   func endRenewal() {
     state.withLock { $0.renewals -= 1 }
   }
 
-  /// Whether a connection was to make room before its lane had it.
+  /// Whether a connection had to make room for another before its lane got it.
   func isLeaving(_ admission: Admission) -> Bool {
     state.withLock { $0.leaving.contains(admission.id) }
   }
 
-  /// Lets a connection stay that was to make room, and has opened meanwhile.
+  /// Lets a connection stay that had to make room, but has opened in the meantime.
   func spare(_ admission: Admission) {
     state.withLock { state in
       if state.leaving.remove(admission.id) != nil { state.evicted -= 1 }

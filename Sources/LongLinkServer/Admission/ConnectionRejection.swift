@@ -11,7 +11,7 @@ package enum ConnectionRejection: String, Error, Hashable, CaseIterable, Sendabl
   case tooFast = "addresses.maxConnectionRate"
   /// The address is in `addresses.denied`.
   case denied = "addresses.denied"
-  /// There are `addresses.allowed`, and the address is in none of them.
+  /// `addresses.allowed` is not empty, and the address is in none of its ranges.
   case notAllowed = "addresses.allowed"
   /// The function of `onAccept` has returned false.
   case notWanted = "onAccept"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Connections that wait for something of their clients, in the order in which they came; when the
-/// places are full, the oldest one makes room.
+/// The places of connections that wait for something from their clients, in the order of arrival.
+/// When all places are taken, the oldest connection makes room.
 ///
-/// A server keeps those that are not open yet. So connections that never open do not keep those
-/// away that do: a client only has to open its connection before as many others are accepted as
-/// there are places. A gateway keeps those without a request, before their first one and after it.
+/// A server has such places for connections that are not open yet. So connections that never open
+/// do not keep out those that do: a client only has to open its connection before as many others
+/// are accepted as there are places. A gateway has such places for connections without a request.
 package struct HandshakePlaces<Owner> {
   private let limit: Int
   private var owners: [UInt64: Owner] = [:]
-  /// The numbers in order, among them those of connections that have left; from `first` on.
+  /// The connections' numbers in order, from index `first` on. Some may have left already.
   private var order: [UInt64] = []
   private var first = 0
 
@@ -18,26 +18,26 @@ package struct HandshakePlaces<Owner> {
   }
 
   package var count: Int { owners.count }
-  /// Whether one must make room for another.
+  /// Whether all places are taken, so that another connection needs somebody to make room.
   package var isFull: Bool { owners.count >= limit }
 
   package mutating func enter(_ id: UInt64, _ owner: Owner) {
     owners[id] = owner
     order.append(id)
-    // Each removal leaves a number in the order, which is dropped together with others.
+    // A connection that leaves stays in the order, until many such numbers are dropped together.
     if order.count > 2 * owners.count + 64 {
       order = order[first...].filter { owners[$0] != nil }
       first = 0
     }
   }
 
-  /// Removes a connection that is open, or has ended; false if it had no place.
+  /// Frees the place of a connection that is open, or has ended; false if it had no place.
   @discardableResult
   package mutating func leave(_ id: UInt64) -> Bool {
     owners.removeValue(forKey: id) != nil
   }
 
-  /// Removes and returns the oldest; nil if there is none.
+  /// Removes and returns the oldest connection; nil if there is none.
   package mutating func evict() -> (id: UInt64, owner: Owner)? {
     while first < order.count {
       let id = order[first]

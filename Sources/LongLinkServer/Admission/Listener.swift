@@ -15,9 +15,9 @@ final class Listener: TransportHandler, TimerHandler {
   private var next = 0
   private var pause: LoopTimer?
 
-  /// The pause after a failed accept, such as when no descriptor is free, in nanoseconds.
+  /// The pause after a failed accept, in nanoseconds. An accept fails if no descriptor is free.
   private static let rest: Int64 = 100_000_000
-  /// The most connections accepted in one turn, so that open connections get their turn too.
+  /// The most connections accepted in one turn of the loop, so that open ones get their turn too.
   private static let acceptsPerTurn = 64
 
   init(

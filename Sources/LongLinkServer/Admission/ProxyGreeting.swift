@@ -3,16 +3,16 @@
 import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 
-/// A connection of a proxy, on its loop, until the proxy has said whose connection it is.
+/// A proxy's connection, on its loop, until the proxy's header has named the client.
 ///
 /// It reads the header and not a byte more: what follows belongs to the encryption or to frames.
 final class ProxyGreeting: TransportHandler, TimerHandler {
-  /// How the wait for a header has ended.
+  /// The end of the wait for a header.
   enum Outcome {
     case named(SocketAddress?)
     /// The proxy broke the protocol, or was too slow.
     case failed(String)
-    /// The connection has ended without a byte, as those of port checks do.
+    /// The connection ended without sending a byte, as a port check does.
     case ended
   }
 
@@ -24,8 +24,8 @@ final class ProxyGreeting: TransportHandler, TimerHandler {
   private var timer: LoopTimer?
   private var completion: ((Outcome) -> Void)?
 
-  /// Starts to read. `completion` is called once, with the transport unwatched; the transport is
-  /// not closed then.
+  /// Starts to read. `completion` is called once; the transport is then no longer watched, and not
+  /// closed.
   init(
     of admission: Admission, _ transport: any Transport, on loop: EventLoop,
     until deadline: LinkInstant, _ completion: @escaping (Outcome) -> Void
@@ -51,7 +51,7 @@ final class ProxyGreeting: TransportHandler, TimerHandler {
     }
   }
 
-  /// Reads once; nil if there is nothing to read, or nothing more to be read.
+  /// Reads once; nil if nothing has arrived, or if the header has been decided.
   private func read() throws(SocketError) -> ReadOutcome? {
     guard completion != nil else { return nil }
     let outcome = try input.append(capacity: header.missing) { (span) throws(SocketError) in
@@ -87,7 +87,7 @@ final class ProxyGreeting: TransportHandler, TimerHandler {
     finish(.failed("the header has not come in time"))
   }
 
-  /// Ends the wait without a completion, and closes the transport.
+  /// Ends the wait without calling `completion`, and closes the transport.
   func abandon() {
     guard completion != nil else { return }
     completion = nil

@@ -59,7 +59,7 @@ extension ServerLane {
     finishDraining()
   }
 
-  /// Closes the oldest connection that is not open, because newer ones need its place.
+  /// Closes a connection that is not open, because newer ones need its place.
   func evictHandshake(_ id: UInt64) {
     if let greeting = greetings.removeValue(forKey: id) {
       greeting.abandon()
@@ -67,7 +67,7 @@ extension ServerLane {
       shared.connectionEnded(greeting.admission)
       finishDraining()
     } else if let connection = connections[id] {
-      // It may have opened meanwhile.
+      // The connection may have opened in the meantime.
       guard connection.isUnopened else { return shared.spare(connection.admission) }
       logEviction(of: connection.admission)
       connection.link.close(.handshakeEvicted)
@@ -86,7 +86,7 @@ extension ServerLane {
     }
   }
 
-  /// Closes the connections whose proxies have not said whose they are.
+  /// Closes the connections of proxies that have not named their clients yet.
   func abandonGreetings() {
     let waiting = greetings.values
     greetings = [:]
@@ -96,7 +96,7 @@ extension ServerLane {
     }
   }
 
-  /// The settings of a connection whose first frame has to come in the rest of its time.
+  /// Returns the settings with the time that is left for the connection's first frame.
   func limited(_ settings: ConnectionSettings, by admission: Admission) -> ConnectionSettings {
     var settings = settings
     let used = max(0, loop.now - admission.accepted)

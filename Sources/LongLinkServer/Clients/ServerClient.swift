@@ -4,16 +4,16 @@ import LongLinkCore
 import LongLinkDriver
 import Synchronization
 
-/// A client of the server: the connections whose principal and `client_id` are the same.
+/// A client of the server: its connections have the same principal and `client_id`.
 ///
-/// Its connections may lie on different loops. It can be used on any thread.
+/// The connections may be on different loops. Any thread may use a client.
 final class ServerClient: PeerClient {
-  /// The most open connections of one client; a further one lets the oldest end.
+  /// The most open connections of one client. When another one opens, the oldest has to end.
   static let mostConnections = 4
 
-  /// What all clients of a server share.
+  /// The state that all clients of a server share.
   final class Shared: Sendable {
-    /// The most bytes of pushes that one client has under way between loops.
+    /// The most bytes of pushes that may be on their way between loops for one client.
     let mostHandedOver: Int
     let pushesLost = Atomic<UInt64>(0)
 
@@ -22,18 +22,18 @@ final class ServerClient: PeerClient {
     }
   }
 
-  /// An open connection.
+  /// An open connection of the client, and the broadcasts that it gets.
   struct Member {
     let peer: Peer
-    /// The number of the last broadcast that had begun when the connection opened; on its loop, if
-    /// it was the client's only connection.
+    /// The number of the last broadcast that had begun when the connection opened; if it was the
+    /// client's only connection, that had begun on its loop. Only later broadcasts are sent here.
     let since: UInt64
-    /// The number of the last broadcast that was sent here.
+    /// The number of the last broadcast that was sent on this connection.
     var sent: UInt64 = 0
-    /// Later broadcasts that were sent on newer connections, which have left.
+    /// Broadcasts after `sent` that the client has got on newer connections, which have left.
     var skips: [ClosedRange<UInt64>] = []
 
-    /// Whether a broadcast is to be sent here. Their numbers ascend.
+    /// Whether a broadcast is to be sent on this connection. The numbers of broadcasts ascend.
     mutating func takes(_ broadcast: UInt64) -> Bool {
       guard sent < broadcast, !skips.contains(where: { $0.contains(broadcast) }) else {
         return false
@@ -43,7 +43,7 @@ final class ServerClient: PeerClient {
       return true
     }
 
-    /// Takes over what a newer connection has sent.
+    /// Notes the broadcasts that a newer connection has sent before it left.
     mutating func follow(_ left: Member) {
       skip(left.skips + (left.sent > left.since ? [left.since + 1...left.sent] : []))
     }
@@ -53,37 +53,37 @@ final class ServerClient: PeerClient {
       skips = (skips + more).filter { $0.upperBound > sent }
     }
 
-    /// The greatest number of a broadcast that the client was sent here or on a newer connection.
+    /// The last broadcast that the client got on this connection, or on newer ones that have left.
     var last: UInt64 { skips.reduce(sent) { max($0, $1.upperBound) } }
   }
 
-  /// What becomes of the older connections when another one opens.
+  /// The client's older connections when another one opens.
   struct Older {
-    /// Those that have to end, since they are too many.
+    /// The oldest ones, which have to end because the client has too many.
     var leaving: [Peer] = []
     var staying: [Peer] = []
   }
 
   private struct State {
-    /// The connection that was opened last. The others are apart, since most clients have one.
+    /// The connection that opened last. It is apart because most clients have just one.
     var current: Member?
     /// The other open connections, the oldest one first.
     var older: [Member] = []
-    /// Connections that were told to leave. They count as ending.
+    /// Connections that were told to leave. They count as `ending`.
     var leaving: [Peer] = []
-    /// The connections that have ended for the client, though not for the server.
+    /// The number of connections that carry nothing more for the client, but have not ended yet.
     var ending = 0
     /// The number of the last broadcast that was sent on connections that have left.
     var sent: UInt64 = 0
-    /// How often it had no connection any more.
+    /// How often the client was left without a connection.
     var absences: UInt64 = 0
-    /// Bytes of pushes that are on the way to the loop of a connection.
+    /// The bytes of pushes that are on their way to the loop of a connection.
     var handedOver = 0
-    /// Why the last of these could not be sent. It is `any Error`, which takes a word.
+    /// Why the last such push could not be sent. As `any Error` it takes only a word.
     var failure: (any Error)?
   }
 
-  /// The number of its first connection.
+  /// The client's number: that of its first connection.
   let id: UInt64
   let clientID: ClientID?
   let principal: String?
@@ -107,17 +107,18 @@ final class ServerClient: PeerClient {
     return open
   }
 
-  /// Makes an open connection the current one. `broadcast` is the number of the last broadcast that
-  /// has begun, and `last` that of the last one on the connection's loop.
+  /// Makes a newly opened connection the current one, and returns the older ones. `broadcast` is
+  /// the last broadcast that has begun, and `last` the last one that has begun on the connection's
+  /// loop.
   func join(_ peer: Peer, since broadcast: UInt64, onLoop last: UInt64) -> Older {
     state.withLock { state in
       guard let previous = state.current else {
-        // What has not begun on this loop yet comes here, as to any new client.
+        // Broadcasts that have not begun on this loop come here, as to any new client.
         state.current = Member(peer: peer, since: last, sent: state.sent)
         state.failure = nil
         return Older()
       }
-      // What has begun comes on the older connections.
+      // Broadcasts that have already begun come on the older connections.
       state.current = Member(peer: peer, since: broadcast)
       state.older.append(previous)
       var result = Older()
@@ -133,8 +134,8 @@ final class ServerClient: PeerClient {
     }
   }
 
-  /// Takes a connection away that carries nothing any more; `ended` follows. Nothing happens if it
-  /// was told to leave before.
+  /// Takes away a connection that carries nothing any more; call `ended` when it has ended. Does
+  /// nothing if it was told to leave before.
   func leave(_ peer: Peer) {
     state.withLock { state in
       if let current = state.current, current.peer === peer {
@@ -153,8 +154,8 @@ final class ServerClient: PeerClient {
     }
   }
 
-  /// A connection that has left has ended. Returns the number of the absence that begins if it was
-  /// the last one.
+  /// Records that a connection has ended which had left. If it was the last one, an absence begins,
+  /// whose number is returned; otherwise nil.
   func ended() -> UInt64? {
     state.withLock { state in
       state.ending -= 1
@@ -164,7 +165,7 @@ final class ServerClient: PeerClient {
     }
   }
 
-  /// Whether an absence has not ended.
+  /// Whether an absence still lasts, so that the client has no connection.
   func isAway(since absence: UInt64) -> Bool {
     state.withLock { Self.isAway($0, since: absence) }
   }
@@ -173,7 +174,7 @@ final class ServerClient: PeerClient {
     state.current == nil && state.ending == 0 && state.absences == absence
   }
 
-  /// Ends an absence for ever. Returns false if it is over, since the client came back.
+  /// Ends an absence for ever. Returns false if the client has come back.
   func isGone(since absence: UInt64) -> Bool {
     state.withLock { state in
       guard Self.isAway(state, since: absence) else { return false }
@@ -182,10 +183,10 @@ final class ServerClient: PeerClient {
     }
   }
 
-  /// Whether a connection is the one that gets a broadcast; then it is sent to no other.
+  /// Whether a connection has to send a broadcast to the client; no other connection does.
   ///
-  /// It is the newest one of those that had opened when the broadcast began. A broadcast is lost if
-  /// that one ends before its turn, as a push is that was on its way.
+  /// It is the newest connection that was open when the broadcast began. If that one ends before
+  /// its turn, the client misses the broadcast, as it misses a push that was on its way.
   func claims(_ broadcast: UInt64, for peer: Peer) -> Bool {
     state.withLock { state in
       if let current = state.current, current.since < broadcast {
@@ -200,7 +201,7 @@ final class ServerClient: PeerClient {
 
   // MARK: Pushes from other loops
 
-  /// What a push takes on its way besides its body.
+  /// The bytes that a push on its way counts for besides its body.
   private static let overhead = 128
 
   func handOver(_ type: MessageType, bytes: Int) throws(LongLinkError) {

@@ -4,11 +4,11 @@ import LongLinkCore
 import LongLinkDriver
 import Synchronization
 
-/// The clients of a server that have a `client_id` or a principal. It can be used on any thread.
+/// The clients of a server that have a `client_id` or a principal. Any thread may use it.
 ///
 /// A client without either is its connection alone, and needs no entry.
 final class ServerClients: Sendable {
-  /// The clients that share a key. Most often there is one.
+  /// The clients that share a key; in most cases, a single one.
   private enum Bucket {
     case one(ServerClient)
     case many([UInt64: ServerClient])
@@ -30,7 +30,7 @@ final class ServerClients: Sendable {
       }
     }
 
-    /// Removes a client, and returns whether none is left.
+    /// Removes a client, and returns whether the bucket is now empty.
     mutating func remove(_ client: ServerClient) -> Bool {
       switch self {
       case .one(let first): return first === client
@@ -43,8 +43,8 @@ final class ServerClients: Sendable {
     }
   }
 
-  /// A `client_id` and the hash of a principal's name: few bytes, and different ones for principals
-  /// that use the same `client_id`.
+  /// A `client_id` with the hash of the principal's name: short, and different for different
+  /// principals that use the same `client_id`.
   private struct Key: Hashable {
     let clientID: ClientID
     let principal: Int
@@ -58,15 +58,16 @@ final class ServerClients: Sendable {
   private struct State {
     var byID: [Key: Bucket] = [:]
     var byPrincipal: [String: Bucket] = [:]
-    /// Clients without an entry.
+    /// The number of clients without an entry.
     var others = 0
     var count = 0
-    /// Clients without a connection that may come back.
+    /// The numbers of the clients without a connection that may still come back.
     var away: Set<UInt64> = []
-    /// The number of the last broadcast.
+    /// The number of the last broadcast that has begun.
     var broadcasts: UInt64 = 0
 
-    /// Keys that look the same are equal, names of principals only if their bytes are.
+    /// Dictionary keys are equal if they look the same; names of principals only if their bytes
+    /// are.
     func clients(of principal: String) -> [ServerClient] {
       (byPrincipal[principal]?.all ?? []).filter {
         $0.principal?.isSameBytes(as: principal) == true
@@ -81,14 +82,14 @@ final class ServerClients: Sendable {
     shared = ServerClient.Shared(mostHandedOver: mostHandedOver)
   }
 
-  /// The clients that are there, and the pushes that were lost between loops.
+  /// The number of connected or awaited clients, and of pushes that were lost between loops.
   var counts: (clients: Int, pushesLost: UInt64) {
     let clients = state.withLock { $0.count + $0.others }
     return (clients, shared.pushesLost.load(ordering: .relaxed))
   }
 
-  /// Begins a broadcast, whose number it passes on. Nothing else begins one meanwhile, so that the
-  /// loops get all broadcasts in one order.
+  /// Begins a broadcast: calls `begin` with its number. No other broadcast begins meanwhile, so
+  /// that all loops get broadcasts in the same order.
   func broadcast(_ begin: (UInt64) -> Void) {
     state.withLock { state in
       state.broadcasts += 1
@@ -96,7 +97,7 @@ final class ServerClients: Sendable {
     }
   }
 
-  /// The same for the clients of a principal, whose open connections it passes on, too.
+  /// Begins a broadcast to a principal's clients: calls `begin` also with their open connections.
   func broadcast(to principal: String, _ begin: (UInt64, [Peer]) -> Void) {
     state.withLock { state in
       state.broadcasts += 1
@@ -104,9 +105,9 @@ final class ServerClients: Sendable {
     }
   }
 
-  /// A connection opens, which becomes the current one of its client. Returns the client, and its
-  /// older connections; nil if it is a client of its own. `last` is the number of the last
-  /// broadcast that has begun on the connection's loop.
+  /// Makes a newly opened connection the current one of its client. Returns the client and its
+  /// older connections; nil if the connection is a client of its own, without an entry. `last` is
+  /// the number of the last broadcast that has begun on the connection's loop.
   func join(
     _ peer: Peer, _ clientID: ClientID?, principal: String?, after last: UInt64
   ) -> (client: ServerClient, isNew: Bool, older: ServerClient.Older)? {
@@ -132,11 +133,10 @@ final class ServerClients: Sendable {
     }
   }
 
-  /// A client without an entry has left.
+  /// Records that a client without an entry has left.
   func otherLeft() { state.withLock { $0.others -= 1 } }
 
-  /// Forgets a client that has been without a connection since an absence began. Returns false if
-  /// it came back meanwhile.
+  /// Forgets a client that is absent. Returns false if it has come back since the absence began.
   func forget(_ client: ServerClient, since absence: UInt64) -> Bool {
     state.withLock { state in
       guard client.isGone(since: absence) else { return false }
@@ -150,8 +150,8 @@ final class ServerClients: Sendable {
     }
   }
 
-  /// Waits for a client that has no connection, unless `most` are waited for, it came back, or it
-  /// could not be recognised.
+  /// Starts to wait for an absent client to return. Returns false if `most` clients are waited for
+  /// already, if it has come back, or if it could not be recognised.
   func awaits(_ client: ServerClient, since absence: UInt64, most: Int) -> Bool {
     guard client.clientID != nil else { return false }
     return state.withLock { state in
@@ -161,7 +161,7 @@ final class ServerClients: Sendable {
     }
   }
 
-  /// The current connections of a principal's clients, in the order in which the clients came.
+  /// The current connections of a principal's clients, in the order in which the clients arrived.
   func peers(of principal: String) -> [Peer] {
     state.withLock { $0.clients(of: principal) }.sorted { $0.id < $1.id }.compactMap(\.current)
   }

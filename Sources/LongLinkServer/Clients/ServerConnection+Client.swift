@@ -4,8 +4,8 @@ import LongLinkCore
 import LongLinkDriver
 
 extension ServerConnection {
-  /// Makes the connection, which has opened, the current one of its client. Returns whether the
-  /// client is new.
+  /// Makes this newly opened connection the current one of its client. Returns whether the client
+  /// is new.
   func joinClient() -> Bool {
     let principal = peer.principalRecord
     let joined = lane.shared.clients.join(
@@ -14,7 +14,7 @@ extension ServerConnection {
     peer.identified(as: principal, security: link.security, client: client)
     guard let joined else { return true }
     for older in joined.older.leaving { older.perform(.leave) }
-    // A second connection is often the sign that the first one is dead.
+    // A second connection is often a sign that the first one is dead.
     for older in joined.older.staying { older.perform(.probe) }
     return joined.isNew
   }

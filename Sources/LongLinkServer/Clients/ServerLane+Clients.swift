@@ -5,17 +5,17 @@ import LongLinkDriver
 import LongLinkTransport
 
 extension ServerLane {
-  /// A client that has no connection, but may come back before the application is told.
+  /// The time in which a client without a connection may come back before `onDisconnect` is called.
   struct Absence {
     let client: ServerClient
     let number: UInt64
     /// The client's last connection.
     let peer: Peer
-    /// When the client has been away for long enough.
+    /// The timer that fires when the client has been away for `identity.linger`.
     var timer: LoopTimer?
   }
 
-  /// Lets the oldest connection of a client end that has too many.
+  /// Ends the oldest connection of a client that has too many.
   func retire(_ connection: ServerConnection) {
     let notice = DrainNotice(
       code: .conflict, reason: "the client has \(ServerClient.mostConnections) newer connections",
@@ -23,8 +23,8 @@ extension ServerLane {
     connection.drain(within: configuration.identity.credentialGrace.clampedNanoseconds, notice) {}
   }
 
-  /// Tells the application that a connection has ended, and that its client has left if it was the
-  /// last one.
+  /// Tells the application that a connection has ended, and also that its client has left if this
+  /// was its last connection.
   func left(_ connection: ServerConnection) {
     hooks.connectionEnded?(connection.peer)
     guard let client = connection.client else {
@@ -40,18 +40,18 @@ extension ServerLane {
       shared.clients.awaits(client, since: number, most: configuration.limits.maxConnections)
     else { return end(absence) }
     absence.timer = loop.schedule(at: loop.now + linger, self, token: client.id)
-    // An earlier one, from which the client came back, is over.
+    // An earlier absence, from which the client has come back, is over.
     let earlier = absences.updateValue(absence, forKey: client.id)
     if let timer = earlier?.timer { loop.cancel(timer) }
   }
 
-  /// Tells the application that a client has left, unless it came back.
+  /// Tells the application that a client has left, unless the client has come back.
   private func end(_ absence: Absence) {
     guard shared.clients.forget(absence.client, since: absence.number) else { return }
     hooks.disconnect?(absence.peer)
   }
 
-  /// Waits for no client any more.
+  /// Stops waiting for absent clients, which have then left.
   func endAbsences() {
     for id in absences.keys.sorted() {
       guard let absence = absences.removeValue(forKey: id) else { continue }
@@ -61,7 +61,7 @@ extension ServerLane {
   }
 }
 
-/// The timers of a lane are those of absences.
+/// The timers of a lane are those of absences. A token is the client's number.
 extension ServerLane: TimerHandler {
   func timerFired(token: UInt64) {
     if let absence = absences.removeValue(forKey: token) { end(absence) }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How the calls of a server's `authenticate` function have ended.
+/// Counts how the calls of a server's `authenticate` function have ended.
 package struct AuthenticationCounters: Hashable, Sendable {
   /// Clients that were accepted.
   package internal(set) var accepted: UInt64 = 0
-  /// Next credentials of connected clients that were accepted.
+  /// Renewals of credentials that were accepted.
   package internal(set) var renewed: UInt64 = 0
-  /// Clients and next credentials that were refused with 401 or 403.
+  /// Clients and renewals that were refused with 401 or 403.
   package internal(set) var refused: UInt64 = 0
   /// Calls that threw another error; their clients got 503, and may come back.
   package internal(set) var failed: UInt64 = 0

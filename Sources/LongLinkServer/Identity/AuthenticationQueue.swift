@@ -7,19 +7,19 @@ import LongLinkDriver
 /// The calls of a server's `authenticate` function for the connections of one loop, when they open
 /// and when their clients renew their credentials.
 ///
-/// There is a bound on the calls that have not returned, also of those that were given up; further
-/// connections wait, and addresses take turns. Each connection gets its answer within the bound in
-/// time.
+/// The number of calls that have not returned is bounded, including calls that were given up.
+/// Further connections wait, and addresses take turns. Each connection gets its answer within the
+/// timeout.
 final class AuthenticationQueue: TimerHandler {
   typealias Function = @Sendable (AuthenticationRequest) async throws -> Authentication
 
   private struct Entry {
     let connection: ServerConnection
-    /// Whether it is about the next credential of an open connection.
+    /// Whether the entry is for the renewal of an open connection's credential.
     let renews: Bool
     let timer: LoopTimer
     var task: Task<Void, Never>?
-    /// The number of the entry's call; nil before that begins.
+    /// The number of the call for this entry; nil until the call begins.
     var call: UInt64?
   }
 
@@ -27,17 +27,17 @@ final class AuthenticationQueue: TimerHandler {
   private let loop: EventLoop
   private let shared: ServerShared
   private let limit: Int
-  /// The most time for one client, in nanoseconds.
+  /// The most time until a connection gets its answer, in nanoseconds.
   private let timeout: Int64
-  /// The connections without an answer, by number.
+  /// The entries of connections that have no answer yet, by the connection's number.
   private var entries: [UInt64: Entry] = [:]
-  /// The numbers of the connections whose call has not begun, some of which may have ended, and the
-  /// calls that have not returned, by the group of the client's address.
+  /// The connections that wait for their call, by number, some of which may have ended; and the
+  /// count of calls that have not returned. Both by the group of the client's address.
   private var turns = Turns<SocketAddress.Group?, UInt64>()
   /// The number of calls that have begun.
   private var calls: UInt64 = 0
-  /// Principals that were shown the door while calls ran, which may have looked before: by the
-  /// bytes of their names, with the last call that had begun. Empty again once these have returned.
+  /// Principals whose connections were ended while calls ran, and so may have been accepted by
+  /// these calls: the name's bytes, with the last call that had begun. Emptied as the calls return.
   private var dismissed: [[UInt8]: (call: UInt64, reason: String)] = [:]
   private(set) var counters = AuthenticationCounters()
 
@@ -52,7 +52,7 @@ final class AuthenticationQueue: TimerHandler {
     self.loop = loop
   }
 
-  /// Asks the function about a connection, at once or when there is a place.
+  /// Lets the function decide about a connection, at once or when a call may begin.
   func identify(_ connection: ServerConnection) {
     let renews = connection.link.connection.isRenewing
     if renews, !shared.beginRenewal(of: connection.admission, at: loop.now) {
@@ -64,7 +64,7 @@ final class AuthenticationQueue: TimerHandler {
     startNext()
   }
 
-  /// Gives up the call of a connection that has ended.
+  /// Gives up the entry of a connection that has ended.
   func ended(_ id: UInt64) {
     take(id)?.task?.cancel()
     forgetEnded()
@@ -83,7 +83,8 @@ final class AuthenticationQueue: TimerHandler {
 
   private func startNext() {
     while turns.running < limit, let (group, id) = turns.popFirst() {
-      // A connection may be in the queue again, behind a turn that came too late for it.
+      // The entry may be gone, or a second turn of the same connection may come while its call
+      // runs.
       guard let entry = entries[id], entry.call == nil else {
         turns.ended(group)
         continue
@@ -105,13 +106,13 @@ final class AuthenticationQueue: TimerHandler {
     }
   }
 
-  /// Refuses a principal in the calls that have begun.
+  /// Refuses a principal in all calls that have begun and not returned.
   func end(principal name: String, _ reason: String) {
     guard entries.values.contains(where: { $0.call != nil }) else { return }
     dismissed[Array(name.utf8)] = (calls, reason)
   }
 
-  /// Why an answer does not hold; nil if it does.
+  /// Why an answer of the function does not hold; nil if it holds.
   private func objection(
     to authentication: Authentication, of call: UInt64, about entry: Entry
   ) -> AuthenticationRefusal? {
@@ -133,7 +134,7 @@ final class AuthenticationQueue: TimerHandler {
     _ result: Result<Authentication, any Error>
   ) {
     turns.ended(group)
-    // Not if it was given up, and the connection asks again.
+    // False if the call was given up, even if the connection has asked again since.
     if entries[id]?.call == call, let entry = take(id) {
       switch result {
       case .success(let authentication):

@@ -6,7 +6,7 @@ public import LongLinkCore
 public struct AuthenticationRefusal: Error, Hashable, Sendable {
   /// The code that the client gets: 401 or 403.
   public let code: ResponseCode
-  /// The reason, for people; the client gets it, cut to 1,024 bytes.
+  /// The reason, for people to read. The client gets it, cut to 1,024 bytes.
   public let reason: String
 
   private init(_ code: ResponseCode, _ reason: String) {
@@ -14,8 +14,8 @@ public struct AuthenticationRefusal: Error, Hashable, Sendable {
     self.reason = reason
   }
 
-  /// The client has not proved who it is, or its credential has expired (401). A client comes back
-  /// with a new credential, and stops if it is refused twice with the same one.
+  /// The client has not proved who it is, or its credential has expired (401). The client may come
+  /// back with a new credential, and stops if the same one is refused twice.
   public static func unauthenticated(_ reason: String) -> AuthenticationRefusal {
     AuthenticationRefusal(.unauthenticated, reason)
   }

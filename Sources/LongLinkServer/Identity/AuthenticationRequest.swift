@@ -2,17 +2,17 @@
 
 public import LongLinkTransport
 
-/// What a client has shown, for a server's `authenticate` function.
+/// A client's credential and other evidence, for a server's `authenticate` function.
 public struct AuthenticationRequest: Sendable {
   /// The credential in the client's hello: any bytes, at most 65,536; empty if the client has none.
   /// Nil if the client skips the hello, as older clients and those of dialects do.
   public let credential: [UInt8]?
-  /// The client's address; nil for a Unix socket. Behind a proxy that names it, the address behind
-  /// the proxy.
+  /// The client's address; nil for a Unix socket. If a trusted proxy names the client, this is the
+  /// client's address, not the proxy's.
   public let address: SocketAddress?
-  /// How the connection is secured, with the client's verified certificate if it has shown one, and
-  /// the application protocol. Nil for a connection without encryption, and for a request over
-  /// HTTP, which a server in front of the gateway may have secured.
+  /// The security of the connection, with the application protocol, and the client's certificate if
+  /// one was verified. Nil for a connection without encryption, and for a request over HTTP, which
+  /// a server in front of the gateway may have decrypted.
   public let security: ConnectionSecurity?
   /// Whether the client sends a single request over HTTP, through a gateway.
   public let isShortLink: Bool
@@ -22,9 +22,9 @@ public struct AuthenticationRequest: Sendable {
   /// The name that the client gives itself: not proved, and at most 1,024 bytes.
   public let clientName: String
 
-  /// Whether what the client has sent, its credential included, was encrypted on its way: this
-  /// server decrypts it itself, or a trusted proxy in front of its gateway does.
+  /// Whether everything that the client has sent, including its credential, was encrypted: either
+  /// this server decrypts it, or a trusted proxy in front of its gateway does.
   public var isEncrypted: Bool { security != nil || isSecuredByProxy }
-  /// The client's certificate, if it has shown one that was verified.
+  /// The client's verified certificate; nil if it has shown none.
   public var certificate: PeerCertificate? { security?.peerCertificate }
 }

@@ -3,12 +3,12 @@
 public import LongLinkDriver
 import LongLinkCore
 
-/// Who a client is, as the server's `authenticate` function has found.
+/// The identity of a client, as determined by the server's `authenticate` function.
 public struct Principal: Hashable, Sendable, CustomStringConvertible {
   package let record: PrincipalRecord
 
-  /// Makes a principal with a name, by which limits count and connections are ended, and attributes
-  /// that the application defines, such as roles.
+  /// Makes a principal from its name, which identifies it, and attributes that the application
+  /// defines, such as roles.
   public init(_ name: String, attributes: [String: String] = [:]) {
     record = PrincipalRecord(name, attributes: attributes)
   }
@@ -21,21 +21,21 @@ public struct Principal: Hashable, Sendable, CustomStringConvertible {
   public var name: String { record.name }
   /// The attributes that the application has given the principal. They are not logged.
   public var attributes: [String: String] { record.attributes }
-  /// The name.
+  /// The principal's name.
   public var description: String { name }
 }
 
 extension Peer {
-  /// Who the client is, as `authenticate` has found; nil on a server that authenticates nobody.
+  /// The client's principal, as determined by `authenticate`; nil on a server without it.
   public var principal: Principal? { principalRecord.map { Principal($0) } }
 }
 
 extension InboundRequest {
-  /// Who the client is, as `authenticate` has found.
+  /// The client's principal, as determined by `authenticate`.
   ///
   /// With a route that `requires: .authenticated`, there is always one. Elsewhere this throws a
-  /// `Rejection` with code 401 if nobody was authenticated; thrown on, that is the response.
-  /// `peer.principal` is nil then.
+  /// `Rejection` with code 401 if the client has no principal; a handler that lets it through
+  /// responds with that. Then `peer.principal` is nil.
   public var principal: Principal {
     get throws(Rejection) {
       if let principal = peer.principal { return principal }

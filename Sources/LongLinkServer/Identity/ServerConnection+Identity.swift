@@ -5,9 +5,9 @@ import LongLinkCore
 import LongLinkDriver
 import LongLinkTransport
 
-/// Who the client of a connection is.
+/// The identity of a connection's client.
 extension ServerConnection {
-  /// What the client has shown.
+  /// The client's evidence, for the `authenticate` function.
   var authenticationRequest: AuthenticationRequest {
     AuthenticationRequest(
       credential: link.takeCredential(), address: link.peer, security: link.security,
@@ -15,8 +15,8 @@ extension ServerConnection {
       clientName: link.connection.agreement.name)
   }
 
-  /// Whether the connection's principal has this name, or there is none if `name` is nil. A
-  /// connection never changes its principal.
+  /// Whether the connection's principal has this name; with nil, whether it has no principal. The
+  /// principal of a connection never changes.
   func isOf(principal name: String?) -> Bool {
     guard let own = peer.principal?.name, let name else {
       return peer.principal == nil && name == nil
@@ -24,18 +24,18 @@ extension ServerConnection {
     return own.isSameBytes(as: name)
   }
 
-  /// Continues with a client that `authenticate` has accepted, or whose next credential.
+  /// Continues after `authenticate` has accepted the client, or the renewal of its credential.
   func accepted(_ authentication: Authentication) {
     guard link.isAlive else { return }
     peer.identified(as: authentication.principal?.record, security: link.security)
     link.record?.principal = authentication.principal?.record
-    // Zero milliseconds would mean without an end.
+    // On the wire, zero milliseconds would mean no end.
     let validity = authentication.validity.map { max(1_000_000, $0.clampedNanoseconds) }
     expires(after: validity)
     link.admit(expiresIn: UInt32(clamping: (validity ?? 0) / 1_000_000))
   }
 
-  /// Says that the client is not accepted, and closes; or that its next credential is not.
+  /// Refuses the client and closes the connection; or refuses the renewal of its credential.
   func turnAway(_ code: ResponseCode, _ reason: String) {
     guard link.isAlive else { return }
     let renews = link.connection.isRenewing
@@ -48,7 +48,7 @@ extension ServerConnection {
     if renews { notRenewed() }
   }
 
-  /// The function that decides has failed: the client may come back.
+  /// Answers 503, because `authenticate` has failed: the client may come back.
   func authenticationFailed(_ error: any Error) {
     link.log(.error, "authenticate has failed", ["error": "\(PeerText("\(error)"))"])
     turnAway(.draining, "the server cannot check who the client is")

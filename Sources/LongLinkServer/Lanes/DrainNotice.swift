@@ -3,7 +3,7 @@
 import LongLinkDriver
 import LongLinkCore
 
-/// The content of the goaway that drains a client.
+/// The content of the goaway with which the server drains a connection.
 struct DrainNotice: Sendable {
   let code: ResponseCode
   let reason: String
@@ -11,7 +11,7 @@ struct DrainNotice: Sendable {
   let retryAfter: Duration
   let alternatives: [String]
 
-  /// Makes a notice; the configuration's values apply where an argument is nil.
+  /// Makes a notice. Where an argument is nil, the configuration's value applies.
   init(
     code: ResponseCode = .draining, reason: String, _ configuration: ServerConfiguration,
     spread: Duration?, retryAfter: Duration?,

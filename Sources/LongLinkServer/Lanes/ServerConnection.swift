@@ -20,21 +20,21 @@ final class ServerConnection {
   private(set) var pushesIfAny: PushQueue?
   /// Whether the handshake was completed.
   var wasOpened = false
-  /// Whether it still counts for `limits.maxHandshakes`.
+  /// Whether the connection still counts for `limits.maxHandshakes`.
   var isUnopened = true
   private var closesWhenUnused = false
-  /// When the connection is closed even if requests still run.
+  /// When the connection is closed even if requests still run; `distantFuture` without a drain.
   private var drainLimit = LinkInstant.distantFuture
   private var drainTimer: LoopTimer?
-  /// What the client was told first.
+  /// The code and reason of the first goaway that the client was sent; nil before it.
   private var notice: (code: ResponseCode, reason: String)?
-  /// When the client's credential expires; `.none` if it has, and the next one is being judged.
+  /// The timer for the credential's expiry; `.none` if it has expired while its renewal is judged.
   private var expiryTimer: LoopTimer?
   private var onDrained: [@Sendable () -> Void] = []
 
   /// Whether a trusted proxy in front of a gateway has decrypted what the client sends.
   var isSecuredByProxy = false
-  /// What a gateway has accepted, until the link is open.
+  /// A short link as the gateway has handed it over; nil once the link is open.
   var accepted: (any AcceptedTransport)?
 
   init(
@@ -47,7 +47,7 @@ final class ServerConnection {
     let observers = lane.configuration.observers
     link = Link(
       id: UInt32(truncatingIfNeeded: id), transport: transport,
-      // A transport is connected once it is secure.
+      // With security, a transport is connected only when it is secure.
       isConnected: settings.isShort || lane.configuration.security == nil, settings: settings,
       on: lane.loop, log: lane.log,
       label: ("connection", id), share: lane.memory, peer: admission.address,
@@ -117,11 +117,11 @@ final class ServerConnection {
     drainTimer = lane.loop.schedule(at: limit, self, token: Timer.drain.rawValue)
   }
 
-  /// Lets the client's credential expire after a time in nanoseconds; nil for never.
+  /// Starts the validity of the client's credential, in nanoseconds; nil for no end.
   func expires(after time: Int64?) {
     if let expiryTimer { lane.loop.cancel(expiryTimer) }
     expiryTimer = nil
-    // A short link is over with its request.
+    // A short link ends with its request.
     guard let time, !link.isShort else { return }
     expiryTimer = lane.loop.schedule(at: lane.loop.now + time, self, token: Timer.expiry.rawValue)
   }
@@ -135,7 +135,7 @@ final class ServerConnection {
     lane.credentialExpired(self)
   }
 
-  /// Lets the credential expire whose time has passed while the server did not renew it.
+  /// Lets the credential expire whose time was over before its renewal was refused.
   func notRenewed() {
     if expiryTimer == LoopTimer.none { expired() }
   }
@@ -166,8 +166,8 @@ extension ServerConnection: TimerHandler {
   func timerFired(token: UInt64) {
     if token == Timer.expiry.rawValue { return expired() }
     drainTimer = nil
-    // The end of the connection fails what still runs: no response could claim that a handler
-    // made it. Items that were written leave first. Nothing else is waited for.
+    // Closing fails the requests that still run: no response could claim to be the handler's. Items
+    // that were written are sent first; nothing else is waited for.
     if link.hasStreams || link.isShort {
       link.shutDown(saying: notice)
     } else {
@@ -232,7 +232,7 @@ extension ServerConnection: LinkOwner {
   }
 
   func link(_ link: Link, reports news: RequestNews) {
-    // Whoever has asked nothing needs no table for stray frames.
+    // A connection without requests needs no table of them for stray frames.
     if case .stray = news, requestsIfAny == nil { return }
     requests.heard(news, on: link)
   }
@@ -258,7 +258,7 @@ extension ServerConnection: LinkOwner {
 
   func linkResumesSending(_ link: Link) { link.shareRoom(requestsIfAny, pushesIfAny) }
 
-  /// The side that a stream belongs to.
+  /// The side that handles a stream: the requester's if the serial is the server's own.
   private func side(of serial: UInt32) -> any StreamSide {
     link.owns(serial) ? requests : responder
   }
@@ -294,7 +294,7 @@ extension ServerConnection: PeerOwner {
     _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
     after delay: Int64
   ) -> RequestID {
-    // No later connection carries what fails here, so that to try again would be in vain.
+    // No later connection carries a request that fails here, so retrying would be in vain.
     let hasLeft = link.connection.peerGoAway != nil
     guard let failure = hasLeft ? peer.endedError : failureOfRequests else {
       return requests.submit(

@@ -5,8 +5,8 @@ import LongLinkDriver
 import LongLinkTransport
 
 extension ServerLane: TurnHandler {
-  /// Sends a broadcast to the clients of some connections, of all that are there when it begins by
-  /// default, after the broadcasts that came before.
+  /// Sends a broadcast to the clients of the connections `ids`, after all earlier broadcasts. Nil
+  /// stands for all connections that exist when it begins.
   func broadcast(
     _ broadcast: Broadcast, number: UInt64, to ids: [UInt64]? = nil,
     _ gate: Gate<BroadcastReport>
@@ -16,7 +16,8 @@ extension ServerLane: TurnHandler {
     if !sweeps.isRunning { sweepOn() }
   }
 
-  /// Drains connections, before broadcasts go on, and calls `completion` when each was told.
+  /// Drains connections, ahead of waiting broadcasts. Calls `completion` when each was sent a
+  /// goaway.
   func drain(
     _ ids: [UInt64], until end: LinkInstant, _ notice: DrainNotice,
     then completion: @escaping () -> Void
@@ -30,7 +31,7 @@ extension ServerLane: TurnHandler {
   private func sweepOn() {
     let line = sweeps.drains.isEmpty ? \Sweeps.broadcasts : \Sweeps.drains
     guard var sweep = sweeps[keyPath: line].popFirst() else { return }
-    // A hook that is called when a connection ends may add others.
+    // A hook for the end of a connection may add another sweep.
     sweeps.isRunning = true
     if case .broadcast(_, let number, _) = sweep.work { broadcastsBegun = number }
     let rest = sweep.rest ?? connections.keys.sorted()[...]
@@ -39,12 +40,12 @@ extension ServerLane: TurnHandler {
     }
     sweep.rest = rest.dropFirst(Sweep.slice)
     if rest.count > Sweep.slice { sweeps[keyPath: line].begun = sweep } else { sweep.ends() }
-    // One that begins now waits for the next turn, too: each turn has one slice.
+    // A sweep that is added now also waits for the next turn, since each turn has one slice.
     sweeps.isRunning = !sweeps.drains.isEmpty || !sweeps.broadcasts.isEmpty
     if sweeps.isRunning { loop.atEndOfTurn(self, token: 0) }
   }
 
-  /// The connections for which a condition holds, in the order in which they were accepted.
+  /// The numbers of connections for which a condition holds, in the order of their acceptance.
   func ids(where isMeant: (ServerConnection) -> Bool) -> [UInt64] {
     connections.compactMap { isMeant($0.value) ? $0.key : nil }.sorted()
   }

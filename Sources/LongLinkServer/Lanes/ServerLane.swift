@@ -8,14 +8,14 @@ import LongLinkCore
 /// The part of a server that lives on one loop: its connections and their counters.
 final class ServerLane {
   let loop: EventLoop
-  /// The settings of every connection. A dialect may add a token for each.
+  /// The settings of each connection. A dialect may have a different token for each.
   let settings: ConnectionSettings
   let configuration: ServerConfiguration
   let defaults: RequestDefaults
   let routes: Routes
   let hooks: ServerHooks
   var log: PeerLog { shared.log }
-  /// The bounds of waiting requests, and of waiting pushes, to one connection.
+  /// The limits for requests and pushes that wait for room on one connection.
   let requestLimits = RequestLimits(maxWaiting: 1_024)
   let shared: ServerShared
   /// The asynchronous handlers that run on the loop.
@@ -23,7 +23,7 @@ final class ServerLane {
   /// This lane's share of the memory budget; set before the first connection opens.
   private(set) var memory: MemoryShare?
   private(set) var connections: [UInt64: ServerConnection] = [:]
-  /// Connections of proxies that have not said yet whose they are.
+  /// Connections of proxies that have not named their clients yet.
   var greetings: [UInt64: ProxyGreeting] = [:]
   private let totals = ConnectionTotals()
   private var requestTotals = RequestCounters()
@@ -31,15 +31,16 @@ final class ServerLane {
   private let authentications: AuthenticationQueue?
   private var credentialsExpired: UInt64 = 0
   private var pushesUnhandled: UInt64 = 0
-  /// The numbers of short links that were adopted.
+  /// The number of short links that this lane has taken.
   private var shortLinks: UInt64 = 0
-  /// The end of the drain and its notice, once it has begun: new connections are closed at once.
+  /// When the drain ends, and its notice. Nil before the drain; during it, new connections are
+  /// closed.
   private var draining: (until: LinkInstant, notice: DrainNotice)?
   private var onDrained: (@Sendable () -> Void)?
   var sweeps = Sweeps()
-  /// The number of the last broadcast that has begun here.
+  /// The number of the last broadcast that has begun on this loop.
   var broadcastsBegun: UInt64 = 0
-  /// The clients that may come back, by their numbers.
+  /// The absences of clients that may come back, by the client's number.
   var absences: [UInt64: Absence] = [:]
 
   init(
@@ -72,7 +73,7 @@ final class ServerLane {
     }
   }
 
-  /// Keeps the share from retaining its lane.
+  /// A weak reference, so that the memory share does not retain its lane.
   private final class Reference {
     weak let lane: ServerLane?
 
@@ -81,7 +82,7 @@ final class ServerLane {
     }
   }
 
-  /// Frees empty buffers, and then evicts the connections that hold the most until enough is free.
+  /// Frees empty buffers. If that is not enough, evicts the connections that hold the most memory.
   private func relieveMemory() {
     guard let budget = memory?.budget else { return }
     for connection in connections.values { connection.link.releaseRoom() }
@@ -89,10 +90,10 @@ final class ServerLane {
     for connection in heaviest where !budget.isRelieved { connection.link.evict() }
   }
 
-  /// The connections that hold anything, those of the greatest weight first.
+  /// The connections that hold memory, the heaviest first.
   ///
-  /// Connections of one address whose clients make no progress weigh as much as all of them
-  /// together, so that many that hold little do not outlast one that moves much.
+  /// If clients at one address make no progress, each of their connections weighs as much as all of
+  /// these together. So many that hold little do not outlast one that moves much data.
   private var heaviest: [ServerConnection] {
     var stalled: [SocketAddress.Group: Int] = [:]
     let weights = connections.values.map { connection in
@@ -107,7 +108,7 @@ final class ServerLane {
       .map { $0.2 }
   }
 
-  /// Lifts the connections' bounds when memory is no longer scarce.
+  /// Lifts the restrictions of connections when memory is no longer scarce.
   private func recover() {
     for connection in connections.values { connection.link.recover() }
   }
@@ -147,8 +148,8 @@ final class ServerLane {
     shared.connectionEnded(admission)
   }
 
-  /// Takes a short link that a gateway has accepted, unless a limit or the application is against
-  /// it. While the server drains, its request is refused.
+  /// Takes a short link that a gateway has accepted, unless a limit or the application rejects it.
+  /// While the server drains, the short link's request is refused.
   func accept(short accepted: any AcceptedTransport) {
     let address = accepted.peerAddress
     do throws(ConnectionRejection) {
@@ -179,7 +180,8 @@ final class ServerLane {
     }
   }
 
-  /// Returns the next connection's settings; nil, and logged, if its dialect's token does not fit.
+  /// Returns the settings of a new connection; nil, after logging, if the dialect's token does not
+  /// fit.
   private func settingsOfNext() -> ConnectionSettings? {
     guard configuration.dialect.source?.isPerConnection == true else { return settings }
     var settings = settings
@@ -193,20 +195,20 @@ final class ServerLane {
     }
   }
 
-  /// The serials of the server's own requests, in a dialect.
+  /// The range of serials for the server's own requests in a dialect; nil without one.
   var serials: ClosedRange<UInt32>? { configuration.dialect.facts(.server)?.serials }
-  /// Why the dialect allows no requests of a server, as text; nil if it does.
+  /// Why the dialect does not let a server send requests; nil if it does.
   var objectionToRequests: String? {
     guard let dialect = configuration.dialect.facts(.server), serials == nil else { return nil }
     return "\(dialect.name) does not let a server send requests"
   }
 
-  /// Asks the application who the client of a connection is, or about its next credential.
+  /// Lets `authenticate` decide about a connection's client, or about its renewed credential.
   func identify(_ connection: ServerConnection) {
     authentications?.identify(connection)
   }
 
-  /// Asks a client whose credential has expired to come back with another one.
+  /// Drains a connection whose credential has expired: the client reconnects with another one.
   func credentialExpired(_ connection: ServerConnection) {
     credentialsExpired += 1
     let notice = DrainNotice(
@@ -215,9 +217,9 @@ final class ServerLane {
     connection.drain(within: configuration.identity.credentialGrace.clampedNanoseconds, notice) {}
   }
 
-  /// Ends the connections of a principal, and reports how many there were. Those of which
-  /// `authenticate` is deciding are turned away if they turn out to be the principal's. A short
-  /// link is over with its request, which was authenticated on its own.
+  /// Ends the connections of a principal, and reports their number. Clients about which
+  /// `authenticate` is still deciding are refused if they turn out to be this principal. A short
+  /// link ends with its request, which was authenticated on its own.
   func end(
     principal name: String, within bound: Int64, _ notice: DrainNotice, _ waiter: Waiter<Int>
   ) {
@@ -232,11 +234,11 @@ final class ServerLane {
     let link = connection.link
     connection.isUnopened = false
     shared.connectionOpened(connection.admission)
-    // The gateway may have closed it meanwhile, for example to make room.
+    // The gateway may have closed the short link meanwhile, for example to make room.
     if let accepted = connection.accepted.take(), !accepted.opened() {
       return link.close(.closedByPeer)
     }
-    // A short link is one exchange: nobody can do anything with its peer.
+    // A short link carries a single exchange, so its peer is of no use to the application.
     guard !link.isShort else { return }
     link.log(.debug, "Connection opened", ["name": "\(PeerText(link.connection.agreement.name))"])
     connection.wasOpened = true
@@ -252,7 +254,7 @@ final class ServerLane {
     handler(push, peer)
   }
 
-  /// Counts why a connection ends. The connection may linger until the peer has read the reason.
+  /// Counts the reason why a connection ends. It may linger until the peer has read the reason.
   func abandoned(_ connection: ServerConnection, _ reason: CloseReason) {
     authentications?.ended(connection.id)
     totals.ended(reason)
@@ -302,10 +304,10 @@ final class ServerLane {
     finishDraining()
   }
 
-  /// How long the requests of connections that are asked to move may run on, in nanoseconds.
+  /// How long requests may run on after their connection was asked to move, in nanoseconds.
   static let moveBound: Int64 = 60_000_000_000
 
-  /// Drains every connection that is open now; new ones are accepted.
+  /// Drains all connections that are open now. New ones are still accepted.
   func drainAll(within bound: Int64, _ notice: DrainNotice) {
     drain(ids { !$0.link.isShort }, until: loop.now + bound, notice) {}
   }
@@ -315,7 +317,7 @@ final class ServerLane {
     _ peer: Peer, within bound: Int64, _ notice: DrainNotice,
     _ completion: @escaping @Sendable () -> Void
   ) {
-    // The loop may be shared with another server, which may use the same number.
+    // Another server may share the loop and use the same number for a connection.
     guard let connection = connections[peer.connectionID], connection.peer === peer else {
       completion()
       return
@@ -323,10 +325,10 @@ final class ServerLane {
     connection.drain(within: bound, notice, completion)
   }
 
-  /// Whether no new connection is opened any more.
+  /// Whether the lane opens no new connections any more.
   var isDraining: Bool { draining != nil }
 
-  /// Ends the drain if the last connection has ended.
+  /// Completes the drain if the last connection has ended.
   func finishDraining() {
     guard connections.isEmpty, greetings.isEmpty, let onDrained else { return }
     self.onDrained = nil

@@ -6,7 +6,7 @@ import LongLinkDriver
 @_spi(Loop) import LongLinkTransport
 import Synchronization
 
-/// The state that all loops of a server share. `Admission.swift` has what is done with it.
+/// The state that all loops of a server share. `Admission.swift` has the functions that change it.
 final class ServerShared: Sendable {
   struct State {
     var connections = 0
@@ -15,16 +15,16 @@ final class ServerShared: Sendable {
     var rejected: [ConnectionRejection: UInt64] = [:]
     var acceptFailures: UInt64 = 0
     var pushesDenied: UInt64 = 0
-    /// The number of connections by address, for addresses that are limited.
+    /// The number of connections for each group of addresses that is limited.
     var connectionsOf: [SocketAddress.Group: Int] = [:]
-    /// How fast addresses may open connections, and short links.
+    /// The rates at which each address may open connections, and short links.
     var rates: AddressRates
     var shortRates: AddressRates
-    /// The next credentials of clients about which the server has not decided.
+    /// The number of renewals of credentials about which the server has not decided yet.
     var renewals = 0
     /// The connections that are not open yet.
     var handshakes: HandshakePlaces<LoopBound<ServerLane>>
-    /// The connections that have made room for others, until they have ended.
+    /// The connections that were told to make room for others, until they have ended.
     var leaving: Set<UInt64> = []
     var evicted: UInt64 = 0
   }
@@ -82,7 +82,7 @@ final class ServerShared: Sendable {
 }
 
 extension Logger.MetadataValue {
-  /// A peer's address, or that it has none.
+  /// A peer's address as log metadata; without an address, a text that says so.
   static func peer(_ address: SocketAddress?) -> Logger.MetadataValue {
     "\(address.map(String.init(describing:)) ?? "unknown")"
   }

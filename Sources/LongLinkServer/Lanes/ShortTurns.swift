@@ -3,7 +3,7 @@
 import LongLinkTransport
 import Synchronization
 
-/// Deals short links to the loops of a server in turn, until the server has drained.
+/// Assigns short links to the loops of a server in turn, until the server has drained.
 final class ShortTurns: Sendable {
   private struct State {
     var next = 0
@@ -12,7 +12,7 @@ final class ShortTurns: Sendable {
 
   private let state = Mutex(State())
 
-  /// The index of the next one of so many loops; nil if there are none, or none any more.
+  /// The index of the next of `count` loops; nil without loops, or once the server has drained.
   func next(of count: Int) -> Int? {
     state.withLock(of: self) { state in
       guard count > 0, !state.hasEnded else { return nil }
@@ -21,7 +21,7 @@ final class ShortTurns: Sendable {
     }
   }
 
-  /// Ends the dealing: the loops may stop.
+  /// Assigns no more short links, so that the loops may stop.
   func end() {
     state.withLock(of: self) { $0.hasEnded = true }
   }

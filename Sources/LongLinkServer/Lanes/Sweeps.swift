@@ -3,11 +3,11 @@
 import LongLinkCore
 import LongLinkDriver
 
-/// What is done to many connections: to a slice of them in each turn of the loop, which serves
-/// the others in between.
+/// An action on many connections. Each turn of the loop performs it for a slice of them, so that
+/// the loop serves other work in between.
 struct Sweep {
   enum Work {
-    /// A push for the clients of the connections, for each only once.
+    /// A push to the clients of the connections, once for each client.
     case broadcast(Broadcast, number: UInt64, Gate<BroadcastReport>)
     case drain(DrainNotice, until: LinkInstant, then: () -> Void)
   }
@@ -16,7 +16,7 @@ struct Sweep {
   static let slice = 256
 
   let work: Work
-  /// The connections that it has still to come to; nil before it begins, with all of them.
+  /// The connections that are still to be visited; nil until the sweep begins with all connections.
   var rest: ArraySlice<UInt64>?
   var report = BroadcastReport()
 
@@ -39,11 +39,11 @@ struct Sweep {
   }
 }
 
-/// The sweeps of a loop. Drains go before broadcasts, and each goes before those that came later.
+/// The sweeps of a loop. Drains go before broadcasts; otherwise, earlier sweeps go first.
 struct Sweeps {
   struct Line {
     private var waiting = Queue<Sweep>()
-    /// The one that has begun and is not over.
+    /// The sweep that has begun and is not finished; nil if there is none.
     var begun: Sweep?
 
     var isEmpty: Bool { begun == nil && waiting.isEmpty }
@@ -54,6 +54,6 @@ struct Sweeps {
 
   var drains = Line()
   var broadcasts = Line()
-  /// Whether a slice is being visited, or the next one follows at the end of the turn.
+  /// Whether a slice is being visited, or the next slice follows at the end of the turn.
   var isRunning = false
 }

@@ -5,8 +5,8 @@ public import LongLinkDriver
 
 /// A function around the handlers of a server, which `LongLinkServer.intercept(_:_:)` sets.
 ///
-/// It returns the body of the response: that of `next`, another one, or one of its own without
-/// calling `next`. An error that it throws counts as thrown by the handler.
+/// It returns the body of the response: the one that `next` returns, a different one, or one of its
+/// own without calling `next`. An error that it throws counts as thrown by the handler.
 ///
 /// `next` is the next interceptor, or the handler. Call it before the interceptor returns, and at
 /// most once for a stream, whose items can be read only once. It throws what the handler throws,
@@ -17,7 +17,7 @@ public typealias Interceptor =
     _ next: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
   ) async throws -> any BodyEncodable & Sendable
 
-/// What an interceptor calls to go on with a request.
+/// The function that an interceptor calls to go on with a request.
 package typealias NextHandler =
   @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
 
@@ -27,8 +27,8 @@ extension Route {
   /// A synchronous handler becomes a task on the connection's loop.
   func intercepted(by interceptors: [Interceptor]) -> Route {
     if interceptors.isEmpty { return self }
-    // The handlers are concurrent functions, so that they run at their places even if an
-    // interceptor is isolated to an actor. An interceptor may go on after its request has ended:
+    // The handlers are concurrent functions, so they run where their route says even if an
+    // interceptor is isolated to an actor. An interceptor may go on after its request has ended;
     // then the handler is not called.
     switch self {
     case .inline(let handler):

@@ -23,7 +23,7 @@ extension LongLinkServer {
   /// Call it before `start`, and only once; it traps otherwise.
   ///
   /// A client that opens another connection, to renew its credential or after a change of network,
-  /// is not a new one: see `ClientIdentity`. A client without an identity is a new one with each
+  /// is not a new client: see `ClientIdentity`. A client without an identity is a new one with each
   /// connection.
   public func onConnect(
     fileID: StaticString = #fileID, line: UInt = #line,
@@ -32,10 +32,10 @@ extension LongLinkServer {
     setOnce(.onConnect, at: SourcePlace(fileID, line)) { $0.connect = handler }
   }
 
-  /// Sets the function that is called when a client that `onConnect` got has left, on the loop of
-  /// its last connection. Call it before `start`, and only once; it traps otherwise.
+  /// Sets the function that is called when a client that was reported to `onConnect` has left, on
+  /// the loop of its last connection. Call it before `start`, and only once; it traps otherwise.
   ///
-  /// A client has left when its last connection has ended, and it has opened no other one for
+  /// A client has left when its last connection has ended and it has not opened another one within
   /// `identity.linger`.
   public func onDisconnect(
     fileID: StaticString = #fileID, line: UInt = #line,
@@ -54,9 +54,9 @@ extension LongLinkServer {
     setOnce(.onConnectionOpened, at: SourcePlace(fileID, line)) { $0.connectionOpened = handler }
   }
 
-  /// Sets the function that is called on the loop of a connection that `onConnectionOpened` got,
-  /// when it has ended. Call it before `start`, and only once; it traps otherwise. For the last
-  /// connection of a client it comes before `onDisconnect`.
+  /// Sets the function that is called when a connection has ended that was reported to
+  /// `onConnectionOpened`, on its loop. Call it before `start`, and only once; it traps otherwise.
+  /// For the last connection of a client it is called before `onDisconnect`.
   public func onConnectionEnded(
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Peer) -> Void
@@ -86,8 +86,8 @@ extension LongLinkServer {
     beforeStart("add a service") { $0.services.append(service) }
   }
 
-  /// Sets the handler of a message type, and its rule if it has one of its own. It traps if there
-  /// is a handler.
+  /// Sets the handler of a message type, and its own access rule unless `rule` is nil. It traps if
+  /// the type has a handler already.
   func setRoute(
     _ type: MessageType, named name: String = "", requires rule: AccessRule?,
     at place: SourcePlace, _ route: Route
@@ -98,7 +98,7 @@ extension LongLinkServer {
     }
   }
 
-  /// Sets what must not be replaced. It traps if it was set before, and names both places.
+  /// Records a setting that can be made only once. It traps the second time, and names both places.
   func setOnce(
     _ setting: ServerHooks.Setting, named name: String = "", at place: SourcePlace,
     _ set: (inout ServerHooks) -> Void
@@ -106,7 +106,7 @@ extension LongLinkServer {
     beforeStart("set \(setting)") { hooks in
       let new = ServerHooks.Setting.Origin(name: name, place: place)
       if let first = hooks.origins.updateValue(new, forKey: setting) {
-        // Not a precondition, whose text is not printed in a release build.
+        // This is not a precondition, whose text would not be printed in a release build.
         fatalError(
           "\(setting) is set twice: first \(first), then \(new)", file: place.fileID,
           line: place.line)

@@ -4,8 +4,8 @@ import LongLinkDriver
 import LongLinkCore
 import LongLinkTransport
 
-/// What the application has set: its functions, rules, interceptors and services. `start` gives
-/// each loop a snapshot, so that the loops share no lock.
+/// The functions, rules, interceptors and services that the application has set. `start` gives each
+/// loop a snapshot, so that the loops share no lock.
 struct ServerHooks: Sendable {
   var accept: (@Sendable (SocketAddress?) -> Bool)?
   var connect: (@Sendable (Peer) -> Void)?
@@ -14,12 +14,12 @@ struct ServerHooks: Sendable {
   var connectionEnded: (@Sendable (Peer) -> Void)?
   var pushes: [MessageType: @Sendable (Push, Peer) -> Void] = [:]
   var services: [any ServerService] = []
-  /// The access rules of routes and of pushes that have one of their own.
+  /// The access rules of the routes, and of the pushes, that have a rule of their own.
   var rules: [MessageType: AccessRule] = [:]
   var pushRules: [MessageType: AccessRule] = [:]
-  /// The access rule of all others.
+  /// The access rule of all routes and pushes without a rule of their own.
   var rule = AccessRule.everyone
-  /// Where the settings come from that can be made once.
+  /// The places where settings were made that can be made only once.
   var origins: [Setting: Setting.Origin] = [:]
   /// The interceptors in order, the first one outermost. Without types, an interceptor is around
   /// all routes.
@@ -27,8 +27,8 @@ struct ServerHooks: Sendable {
 }
 
 extension ServerHooks {
-  /// What rules allow to clients with a principal alone, for the log; nil for nothing. `names` are
-  /// those of methods.
+  /// Which types only clients with a principal may use, as text for the log; nil for none. `names`
+  /// are the names of methods.
   func needsPrincipal(_ names: [MessageType: String]) -> String? {
     if rule.condition.needsPrincipal { return "all without a rule of their own" }
     let types = Set(rules.filter { $0.value.condition.needsPrincipal }.keys)
@@ -39,7 +39,7 @@ extension ServerHooks {
     return types.count > 8 ? "\(text) and \(types.count - 8) more" : text
   }
 
-  /// The functions as loops use them: with the rules of pushes.
+  /// Returns the hooks as loops use them: functions for pushes check the access rules.
   func settled(counting shared: ServerShared) -> ServerHooks {
     var settled = self
     for (type, handler) in pushes {
@@ -53,7 +53,7 @@ extension ServerHooks {
     return settled
   }
 
-  /// A route as connections use it: with its interceptors and its rule.
+  /// Returns a route as connections use it: with its interceptors, and its access rule outermost.
   func settled(_ route: Route, of type: MessageType) -> Route {
     let whole = route.intercepted(
       by: interceptors.filter { $0.types?.contains(type) ?? true }.map(\.run))
@@ -63,7 +63,7 @@ extension ServerHooks {
 }
 
 extension ServerHooks {
-  /// What an application can set once.
+  /// A setting that an application can make only once.
   enum Setting: Hashable, CustomStringConvertible {
     case route(MessageType)
     case onPush(MessageType)
@@ -88,7 +88,7 @@ extension ServerHooks {
       }
     }
 
-    /// The place in the application that has set something.
+    /// The place in the application where a setting was made.
     struct Origin: CustomStringConvertible {
       /// The name of the route's method; empty for other settings.
       let name: String

@@ -4,8 +4,8 @@ package import LongLinkTransport
 
 /// A part of the application that works while a server runs, beside its handlers.
 package protocol ServerService: Sendable {
-  /// The server is about to listen. Called on its first loop.
+  /// Called when the server is about to listen, on its first loop.
   func serverStarted(on loop: EventLoop)
-  /// All connections have ended. The loop is the same, and still runs.
+  /// Called when all connections have ended. The loop is the same as at the start, and still runs.
   func serverStopped(on loop: EventLoop) async
 }

@@ -24,7 +24,7 @@ public struct BroadcastReport: Hashable, Sendable {
     lhs.tooLarge += rhs.tooLarge
   }
 
-  /// Counts what became of the broadcast on one connection; nil for a connection that is not open.
+  /// Counts the result of a broadcast on one connection; nil for a connection that is not open.
   mutating func count(_ placement: Broadcast.Placement?) {
     switch placement {
     case .queued: queued += 1

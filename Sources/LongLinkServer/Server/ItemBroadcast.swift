@@ -14,8 +14,8 @@ internal import Synchronization
 ///     }
 ///     try prices.publish(quote)
 ///
-/// An item is encoded once. Each subscriber has a buffer, whose policy decides what happens to one
-/// that is slower than the items. You can use a broadcast from any thread.
+/// An item is encoded once. Each subscriber has a buffer, whose policy says what happens when the
+/// subscriber is slower than the items. You can use a broadcast from any thread.
 ///
 /// Items have numbers, which rise by one. A broadcast can remember the last ones: then
 /// `send(to:after:)` serves clients whose streams were cut off.
@@ -28,11 +28,11 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
 
   /// Makes a broadcast whose buffers drop items when they are full.
   ///
-  /// It remembers the last `remembering` items, 0 by default, and at most `bytes` bytes of them,
-  /// 16 MiB by default. The first item gets the number `first`, from 1; by default, the number of
-  /// microseconds since 1970. So the numbers of a server that was restarted are larger than before,
-  /// unless it publishes more than a million items a second or its clock is set back. Where that
-  /// may be, give the number after the last one.
+  /// It remembers the last `remembering` items, 0 by default, and at most `bytes` bytes of them, 16
+  /// MiB by default. The first item gets the number `first`, which is at least 1; by default, the
+  /// number of microseconds since 1970. So after a restart the numbers are larger than before,
+  /// unless the server publishes more than a million items a second or its clock is set back. If
+  /// that can happen, pass the number after the last one.
   public init(
     _ buffer: PushBuffer<Never>, remembering: Int = 0, bytes: Int = 16_777_216,
     numberedFrom first: UInt64? = nil
@@ -41,8 +41,8 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
     memory = Mutex(ItemMemory(most: remembering, bytes: bytes, first: first))
   }
 
-  /// Makes a broadcast that ends the streams whose buffers are full: after the items that are
-  /// buffered, with code 429. The other arguments are those of the form whose buffers drop items.
+  /// Makes a broadcast that ends a stream whose buffer is full: with code 429, after the buffered
+  /// items. The other arguments are as for buffers that drop items.
   public init(
     _ buffer: PushBuffer<LongLinkError>, remembering: Int = 0, bytes: Int = 16_777_216,
     numberedFrom first: UInt64? = nil
@@ -59,21 +59,21 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
     try await send(subscribe(list), to: writer)
   }
 
-  /// Sends the items that follow the one with this number to a stream, each once and in order: the
-  /// remembered ones, and then those that are published, until `finish` is called. With 0, sends
-  /// those that are published from now on.
+  /// Sends all items after the one with this number to a stream, once each and in order: first the
+  /// remembered ones, then new ones, until `finish` is called. With 0, sends only items that are
+  /// published from now on.
   ///
-  /// Throws a `Rejection` with 410 if it does not remember all items that follow: the number is too
-  /// old, or that of another run of the server, or the stream is so slow that items are forgotten
-  /// before it gets them.
+  /// Throws a `Rejection` with 410 if some of these items are no longer remembered: because the
+  /// number is too old, or of another run of the server, or because the stream is too slow.
   public func send(to writer: ItemWriter<Message>, after number: UInt64) async throws {
     guard number > 0 else { return try await send(to: writer) }
     var position = number
     while true {
-      // One by one: a slow stream keeps no other item that is forgotten meanwhile.
+      // One item at a time, so that a slow stream does not retain items that are forgotten
+      // meanwhile.
       let (following, subscription) = memory.withLock(of: self) { memory in
         let following = memory.following(position)
-        // What is published next comes to the subscription.
+        // Items that are published from now on go to the subscription.
         if case .nothing = following { return (following, Optional(subscribe(list))) }
         return (following, nil)
       }
@@ -110,9 +110,9 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
     return memory.withLock(of: self) { publish(bytes, &$0) }
   }
 
-  /// Gives every subscriber the item that `make` makes with its number, without waiting for any,
-  /// and returns the number. Throws `BodyError` if the item has no encoding; the number is then
-  /// that of the next item.
+  /// Gives every subscriber the item that `make` returns for its number, without waiting for any,
+  /// and returns the number. Throws `BodyError` if the item has no encoding; the next item then
+  /// gets the same number.
   ///
   /// Other threads that publish wait for `make`. It must not use the broadcast.
   @discardableResult
@@ -122,7 +122,7 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
     }
   }
 
-  /// Under the lock, so that subscribers get items in the order of their numbers.
+  /// Called under the lock, so that subscribers get items in the order of their numbers.
   private func publish(_ bytes: [UInt8], _ memory: inout ItemMemory) -> UInt64 {
     list.publish(EncodedItem(bytes: bytes), for: 0)
     return memory.add(bytes)
@@ -131,11 +131,11 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
   /// Ends all streams, after the items that are buffered: `send(to:)` returns.
   public func finish() { list.close() }
 
-  /// The streams that get the items now.
+  /// The number of streams that currently get the items.
   public var subscribers: Int { list.subscriberCount }
-  /// Items that a full buffer dropped, since the broadcast was made.
+  /// The number of items that full buffers have dropped since the broadcast was made.
   public var dropped: UInt64 { list.counts.dropped }
-  /// Streams that ended with 429 because their buffers were full, since the broadcast was made.
+  /// The number of streams that have ended with 429 because their buffers were full.
   public var closed: UInt64 { list.counts.closed }
 }
 
@@ -150,7 +150,7 @@ private struct EncodedItem: Broadcastable {
 private struct ItemMemory {
   private let most: Int
   private let mostBytes: Int
-  /// The items from `oldest` on.
+  /// The remembered items, from the index `oldest` on. Earlier elements are empty.
   private var items: [[UInt8]] = []
   private var oldest = 0
   private var bytes = 0
@@ -187,12 +187,12 @@ private struct ItemMemory {
     return next
   }
 
-  /// What follows the item with a number.
+  /// The result of looking for the item after a number.
   enum Following {
     case item([UInt8])
-    /// It is the last one.
+    /// There is no later item yet.
     case nothing
-    /// One of those that follow is not remembered, or the number was not given yet.
+    /// A later item is not remembered any more, or the number was not given to any item yet.
     case forgotten
   }
 
@@ -201,7 +201,7 @@ private struct ItemMemory {
     return items.suffix(Int(next - 1 - number)).first.map { .item($0) } ?? .nothing
   }
 
-  /// The system's time since 1970.
+  /// The system's time, in microseconds since 1970.
   private static func microseconds() -> UInt64 {
     var time = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &time)

@@ -9,19 +9,19 @@ extension LongLinkServer {
   public func peers() async -> [Peer] {
     var opened: [Peer] = []
     for (loop, lane) in lanesNow { opened += await loop.run { lane.value.peers } }
-    // Meanwhile clients may have moved between the loops.
+    // While the loops are asked, clients may move from one to another.
     var seen: Set<Peer> = []
     return opened.filter { seen.insert($0).inserted }
       .compactMap { peer in peer.client.map { $0.current } ?? peer }
   }
 
-  /// Returns the clients of the principal with this name that have an open connection, each once,
-  /// with its current connection, in the order in which they came.
+  /// Returns the clients of a principal that have an open connection, in the order of their
+  /// arrival. Each is returned once, with its current connection.
   public func peers(of principal: String) -> [Peer] { shared.clients.peers(of: principal) }
 
   /// Sends a one-way message to each client of a principal, without waiting for any. It is encoded
-  /// once. The report counts clients; it throws as `broadcast` does, behind whose earlier calls it
-  /// goes.
+  /// once, and sent after earlier broadcasts. The report counts clients; it throws as `broadcast`
+  /// does.
   @discardableResult
   public func push(
     to principal: String, _ type: MessageType, _ body: some BodyEncodable & Sendable,
@@ -51,10 +51,9 @@ extension LongLinkServer {
   /// Sends a one-way message to every client, without waiting for any. It is encoded once.
   ///
   /// A client gets it once, over its current connection. A loop sends it to 256 connections in a
-  /// turn, and then serves others before it goes on. The call returns when each connection has had
-  /// its turn. Broadcasts go one after another: each connection gets them in one order, and a
-  /// client does not get those that had their turn on its loop before its first connection was
-  /// accepted.
+  /// turn, and then serves other work before it goes on. The call returns when each connection has
+  /// had its turn. Broadcasts go one after another: each connection gets them in the same order,
+  /// and a client does not get those that began on its loop before its first connection opened.
   ///
   /// A connection above its high-water mark is skipped, or, with `closingSlow`, closed with
   /// `unreadOutput`. A connection that does not accept a body of this size is skipped. The report
@@ -118,9 +117,9 @@ extension LongLinkServer {
   /// Ends all connections of the principal with this name, and returns how many there were.
   ///
   /// Each client gets a goaway with 401; its running requests may finish within `bound`. Clients
-  /// that connect meanwhile, whose `authenticate` call has not returned, are refused. A client
-  /// of this framework comes back at once and shows its credential again: let `authenticate` refuse
-  /// it from now on, if it is to stay out. Requests over HTTP that are running are not ended.
+  /// whose `authenticate` call is still running are refused. A client of this framework comes back
+  /// at once and shows its credential again: if it is to stay out, let `authenticate` refuse it
+  /// from now on. Requests over HTTP that are running are not ended.
   @discardableResult
   public func endConnections(
     of principal: String, within bound: Duration = .zero,
@@ -138,7 +137,7 @@ extension LongLinkServer {
     return count
   }
 
-  /// Begins something on a loop, at once if this is the loop, and returns what it ends with.
+  /// Runs `body` on a loop, at once if this is the current loop, and returns its result.
   private func onLoop<Value: Sendable>(
     _ loop: EventLoop, _ body: @escaping @Sendable (Waiter<Value>) -> Void
   ) async -> Value {

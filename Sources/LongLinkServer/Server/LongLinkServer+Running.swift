@@ -11,20 +11,19 @@ extension LongLinkServer {
   ///
   ///     try await server.run(until: .sigterm, .sigint)
   ///
-  /// It starts the server, unless that runs already. It also ends when its task is cancelled, after
-  /// the same graceful shutdown, and when something else has shut the server down. Without a signal
-  /// it ends in these two ways alone.
+  /// It starts the server, unless the server runs already. It also ends when its task is cancelled,
+  /// after the same graceful shutdown, and when something else has shut the server down. If no
+  /// signal is named, it ends only in these two ways.
   ///
   /// `whenStarted` is called once the server listens and the signals are caught; a signal that
   /// comes meanwhile takes effect when it has returned. If it throws, the server is shut down, and
   /// the error is thrown on. Otherwise this throws the `LongLinkError` of `start`, and
   /// `connectFailed` with the system's error if the signals cannot be caught.
   ///
-  /// The signals have their former effect again as soon as the first one has come, or this has
-  /// returned: a second one usually ends the process at once. A signal belongs to the process and
-  /// not to a server: all servers that run until it are shut down at the same time. A handler that
-  /// something else in the process sets for such a signal replaces this one. In a simulation, no
-  /// signal comes.
+  /// The signals have their former effect again once the first one has arrived, or this has
+  /// returned: a second one usually ends the process at once. A signal belongs to the process: it
+  /// shuts down all servers that run until this signal. If something else in the process sets a
+  /// handler for such a signal, that handler replaces this one. In a simulation, no signal arrives.
   nonisolated(nonsending) public func run(
     until signals: TerminationSignal..., within bound: Duration = .seconds(10),
     whenStarted: () async throws -> Void = {}
@@ -37,7 +36,7 @@ extension LongLinkServer {
       do {
         try await whenStarted()
       } catch {
-        // From here on, a signal is the second one.
+        // From here on, another signal has its former effect.
         if let wait { ProcessSignals.shared.cancel(wait) }
         await shutDown(within: bound)
         throw error
@@ -46,7 +45,7 @@ extension LongLinkServer {
       if let signal = await ending.value {
         configuration.logger.info("Ending at a signal", metadata: ["signal": "\(signal)"])
       } else if let wait {
-        // From here on, a signal is the second one.
+        // From here on, another signal has its former effect.
         ProcessSignals.shared.cancel(wait)
       }
       await shutDown(within: bound)
@@ -56,8 +55,8 @@ extension LongLinkServer {
     }
   }
 
-  /// Calls a function at the first of the signals; returns the number of the wait. Nil without a
-  /// signal, and in a simulation.
+  /// Calls a function at the first of the signals. Returns the number of the wait; nil if no signal
+  /// is named, and in a simulation.
   private func catching(
     _ signals: [TerminationSignal], _ call: @escaping @Sendable (TerminationSignal) -> Void
   ) throws(LongLinkError) -> UInt64? {

@@ -6,14 +6,13 @@ import LongLinkDriver
 import Logging
 
 extension LongLinkServer {
-  /// Tells what works beside the server that it starts.
+  /// Tells the security and the services that the server starts.
   func startServices(_ services: [any ServerService], on loop: EventLoop) {
     startSecurity(on: loop)
     for service in services { service.serverStarted(on: loop) }
   }
 
-  /// Warns of settings that contradict each other: clients are let in to nothing, or their
-  /// credentials are sent without encryption.
+  /// Warns if access rules need a principal but no client gets one, so that they allow nobody.
   func warnOfAccess(_ hooks: ServerHooks) {
     guard configuration.identity.authenticate == nil, let types = hooks.needsPrincipal(router.names)
     else {
@@ -26,7 +25,8 @@ extension LongLinkServer {
       """, metadata: ["types": "\(types)"])
   }
 
-  /// Logs that the server listens on an address.
+  /// Logs that the server listens on an address; warns if credentials come without encryption
+  /// there.
   func logListening(on address: SocketAddress) {
     configuration.logger.info(
       "Listening",
@@ -44,14 +44,14 @@ extension LongLinkServer {
       """, metadata: ["address": "\(address)"])
   }
 
-  /// Tells it that the server has stopped.
+  /// Tells the services and the security that the server has stopped.
   func stopServices(_ services: [any ServerService], on loop: EventLoop) async {
     for service in services { await service.serverStopped(on: loop) }
     guard let security = configuration.security else { return }
     await loop.run { security.provider.serverStopped(ObjectIdentifier(self), on: loop) }
   }
 
-  /// Tells what secures the connections that the server runs, and where to report and move.
+  /// Tells the security that the server starts, how to log, and how to make connections move.
   private func startSecurity(on loop: EventLoop) {
     guard let security = configuration.security else { return }
     let log: SecurityLog = { [logger = configuration.logger] level, message, details in

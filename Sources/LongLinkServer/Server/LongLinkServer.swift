@@ -8,8 +8,8 @@ import Synchronization
 
 /// A server, which accepts connections and runs the handlers of their requests.
 ///
-/// Set the handlers, call `start`, and finally `shutDown`: a server that nothing refers to any more
-/// goes on listening. It may be used from any thread.
+/// Set the handlers, call `start`, and finally `shutDown`: without `shutDown`, the server goes on
+/// listening even if nothing refers to it any more. Any thread may use it.
 public final class LongLinkServer: Sendable {
   private struct State {
     var phase = Phase.made
@@ -20,7 +20,7 @@ public final class LongLinkServer: Sendable {
     var addresses: [SocketAddress] = []
     var hooks = ServerHooks()
 
-    /// Enters a phase in which the server stops, and returns who stops it.
+    /// Enters a phase in which the server stops, and returns whose task it is to stop it.
     mutating func stop(as next: Phase) -> Stopping {
       switch phase {
       case .made, .started:
@@ -38,16 +38,16 @@ public final class LongLinkServer: Sendable {
   private enum Phase {
     case made
     case started
-    /// `start` has failed, and stops what it had begun.
+    /// `start` has failed, and is stopping what it had started.
     case failing
     case shutDown
   }
 
-  /// Who stops a server.
+  /// The one whose task it is to stop a server.
   private enum Stopping {
-    /// The caller, with these parts.
+    /// The caller has to stop these loops and listeners.
     case here([EventLoop], [LoopBound<Listener>])
-    /// The `start` that has failed; it opens `ended` afterwards.
+    /// The `start` that has failed. It opens the gate `ended` afterwards.
     case start
     /// An earlier `shutDown`, which may have finished.
     case earlier
@@ -77,8 +77,8 @@ public final class LongLinkServer: Sendable {
     shared = ServerShared(configuration)
   }
 
-  /// Sets functions of the application. It traps once the server has started, because the loops
-  /// then have a snapshot of them.
+  /// Sets functions of the application. It traps once the server has started, because each loop
+  /// then has a snapshot of them.
   func beforeStart(
     _ action: @autoclosure () -> String, _ set: (inout ServerHooks) -> Void
   ) {
@@ -96,10 +96,10 @@ public final class LongLinkServer: Sendable {
     try self.init(ServerConfiguration(listen: endpoints), on: loops)
   }
 
-  /// Whether the server is started, and nothing has stopped it.
+  /// Whether the server was started and has not been stopped.
   var isStarted: Bool { state.withLock { $0.phase == .started } }
 
-  /// Whether its loops are those of a simulation.
+  /// Whether the server's loops are those of a simulation.
   var isSimulated: Bool { givenLoops.contains { !$0.isOfSystem } }
 
   /// The addresses that the server listens on, with actual ports; empty before `start`.
@@ -168,7 +168,7 @@ extension LongLinkServer {
     }
   }
 
-  /// Lets a server whose `start` has failed be started again, unless it was shut down meanwhile.
+  /// Lets a server start again whose `start` has failed, unless it was shut down meanwhile.
   private func reset() {
     let wasShutDown = state.withLock { state in
       guard state.phase != .shutDown else { return true }
@@ -279,13 +279,13 @@ extension LongLinkServer {
   }
 
   /// Drains and stops the server: stops accepting, sends every client a goaway, lets running
-  /// requests finish within `bound`, and returns when every connection has ended: up to a second
-  /// after `bound`, if clients do not read the end of their streams.
+  /// requests finish within `bound`, and returns when every connection has ended. That takes up to
+  /// a second longer than `bound`, if clients do not read the end of their streams.
   ///
-  /// The goaway states how many of the client's requests were accepted, so that it can retry the
-  /// others elsewhere; that it should reconnect after `retryAfter` plus a random time within
-  /// `spread`; and which servers to try instead, best first. The first 8 alternatives with a host
-  /// and a port are sent. Nil means the configured value. A second call returns at once.
+  /// The goaway tells the client how many of its requests were accepted, so that it can retry the
+  /// others elsewhere; to reconnect after `retryAfter` plus a random time within `spread`; and
+  /// which servers to try instead, best first. At most the first 8 alternatives with a host and a
+  /// port are sent. Nil means the configured value. A second call returns at once.
   public func shutDown(
     within bound: Duration = .seconds(10), spread: Duration? = nil, retryAfter: Duration? = nil,
     alternatives: [Endpoint]? = nil
@@ -316,7 +316,7 @@ extension LongLinkServer {
     ended.open(())
   }
 
-  /// Stops everything.
+  /// Stops the listeners, connections, services and own loops.
   private func tearDown(
     _ own: [EventLoop], _ listeners: [LoopBound<Listener>], within bound: Duration,
     _ notice: DrainNotice
@@ -347,7 +347,7 @@ extension LongLinkServer {
 
   private func stop(_ own: [EventLoop]) async {
     guard !own.isEmpty else { return }
-    // The caller may be a handler, on one of these loops.
+    // The caller may be a handler on one of these loops, so another thread shuts them down.
     await Task.detached { for loop in own { loop.shutDown() } }.value
   }
 
@@ -356,7 +356,7 @@ extension LongLinkServer {
     await ended.value
   }
 
-  /// The loops and their parts; none before `start`. They stay after `shutDown`, for the counters.
+  /// The loops and their lanes; none before `start`. They stay after `shutDown`, for the counters.
   var lanesNow: [(EventLoop, LoopBound<ServerLane>)] {
     state.withLock { Array(zip($0.loops, $0.lanes)) }
   }

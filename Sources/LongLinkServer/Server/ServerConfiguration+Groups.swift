@@ -14,10 +14,10 @@ extension ServerConfiguration {
     /// address), and returns who the client is, or throws an `AuthenticationRefusal`: the client
     /// then gets a goaway with 401 or 403. If it throws anything else, or takes too long, the
     /// client gets 503 and may come back. It runs in a task on the connection's loop, which it must
-    /// not block; the task is cancelled when the time is over or the connection ends. Requests over
-    /// HTTP pass the same function, each on its own.
+    /// not block; the task is cancelled when the time is over or the connection ends. It also
+    /// decides about each request over HTTP separately.
     public var authenticate: (@Sendable (AuthenticationRequest) async throws -> Authentication)?
-    /// The most time for `authenticate`, its wait for a place included; above zero. Default 5 s.
+    /// The most time for `authenticate`, including its wait to begin; above zero. Default 5 s.
     public var timeout: Duration = .seconds(5)
     /// The most calls of `authenticate` on one loop that have not returned, at least 1; further
     /// clients wait. Default 256.
@@ -25,15 +25,15 @@ extension ServerConfiguration {
     /// How long the requests of a client whose credential has expired may run on; not negative.
     /// Default 10 s.
     ///
-    /// At the expiry the client gets a goaway with 401, and after this time its connection is
-    /// closed.
+    /// When the credential expires, the client gets a goaway with 401; after this time its
+    /// connection is closed.
     public var credentialGrace: Duration = .seconds(10)
     /// How long a client may be without a connection before `onDisconnect` is called; not negative.
     /// Default 0 s.
     ///
-    /// With some seconds, a change of network is no news: a client that comes back meanwhile, with
-    /// the same `ClientIdentity`, is the same one. At most `limits.maxConnections` clients are
-    /// waited for.
+    /// With some seconds, a change of network goes unnoticed: a client that comes back in time,
+    /// with the same `ClientIdentity`, is the same client. At most `limits.maxConnections` clients
+    /// are waited for.
     public var linger: Duration = .zero
   }
 
@@ -46,10 +46,9 @@ extension ServerConfiguration {
     /// A connection opens when it is encrypted, its first frame has come (`timeouts.firstFrame`),
     /// and its client is authenticated (`identity.timeout`). If one more connection comes, the
     /// oldest that is not open is closed and counted in `handshakesEvicted`. So connections that
-    /// never open keep no client away that opens its own. Until a connection opens, it makes the
-    /// server hold at most 80 KiB, with TLS 136 KiB, and all of them at most that times the limit.
-    /// Credentials that open connections renew, and that are not decided about, have as many places
-    /// of their own.
+    /// never open do not keep out clients that open theirs. Until it opens, each connection makes
+    /// the server hold at most 80 KiB, or 136 KiB with TLS. Besides, as many renewals of
+    /// credentials may wait for a decision; further ones are refused.
     public var maxHandshakes = 1_000
     /// The most requests of one connection in progress, at least 1; further ones are refused with
     /// 429. Default 1,024.
@@ -60,24 +59,24 @@ extension ServerConfiguration {
     /// The most requests per second that one connection may cancel: 1 to 1,000,000, or nil for any
     /// number. Default 1,000.
     ///
-    /// Ten times as many may come at once, though not more than 1,000,000. So a client with
-    /// `maxInFlight` requests can cancel all of them, and do it again several times. Beyond the
-    /// limit, the connection is closed with `cancelLimit`, and its client gets a goaway with 429.
+    /// Ten times as many may come at once, but not more than 1,000,000. So a client with
+    /// `maxInFlight` requests can cancel all of them several times. Beyond the limit, the
+    /// connection is closed with `cancelLimit`, and its client gets a goaway with 429.
     public var maxCancelsPerSecond: Int? = 1_000
     /// The most bytes per second that are read from one connection, at least 16,384; nil for any
     /// number. Default nil.
     ///
-    /// One second's worth may come at once. Beyond it, the connection is not read until it may send
-    /// again, which slows the client down and is no error: the heartbeat holds. With encryption,
-    /// the decrypted bytes count. It is meant to be well above what an honest client sends.
+    /// One second's worth may come at once. Beyond it, the server does not read from the connection
+    /// for a while, which slows the client down and is not an error: the heartbeat allows for it.
+    /// With encryption, the decrypted bytes count. Set it well above what an honest client sends.
     public var maxBytesPerSecond: Int?
     /// The most frames per second that are read from one connection, at least 100; nil for any
     /// number. Default nil. See `maxBytesPerSecond`.
     public var maxFramesPerSecond: Int?
     /// The largest body that is accepted, in bytes: 1 to 2,147,483,648. Default 16 MiB.
     public var maxBody = 16_777_216
-    /// The most bytes in one connection's incomplete messages and in the bodies of its requests
-    /// whose handlers have not returned; further requests are refused with 429. At least `maxBody`.
+    /// The most bytes of one connection in incomplete messages, and in bodies of requests whose
+    /// handlers have not returned. Further requests are refused with 429. At least `maxBody`.
     /// Default 32 MiB.
     public var maxRequestBytes = 33_554_432
     /// The most bytes that the server holds for all connections. At least twice `maxBody`, or four
@@ -98,7 +97,7 @@ extension ServerConfiguration {
     /// `waterMarks.high`. Default 64 MiB.
     ///
     /// A response, push or broadcast ends the connection if more bytes wait already. Above half of
-    /// it, and earlier while memory is scarce, the connection's requests are not read.
+    /// this limit, and earlier while memory is scarce, the connection's requests are not read.
     public var maxUnreadOutput = 67_108_864
     /// The sizes of a connection's outgoing buffer at which pushes and the server's own requests
     /// begin to wait, and continue. Defaults: 1 MiB, 512 KiB, and 32 MiB of bodies in fragments.
@@ -131,7 +130,7 @@ extension ServerConfiguration {
     ///
     /// Unix sockets do not count, and loopback addresses only with `limitsLoopback`. Behind a
     /// proxy, all clients have the proxy's address: name it in `proxies`, or raise the limits of
-    /// each address in that case.
+    /// addresses.
     public var maxConnections = 1_000
     /// The most new connections per second from one IPv4 address, or from one IPv6 network of 64
     /// bits: 1 to 1,000,000; further ones are closed and counted. Default 50.
@@ -142,17 +141,17 @@ extension ServerConfiguration {
     /// applies to the same peers as `maxConnections`. The most recent
     /// 8,192 to 16,384 addresses are remembered.
     public var maxConnectionRate = 50
-    /// The most short links per second from one address, as `maxConnectionRate`: 1 to 1,000,000;
-    /// further ones are answered with 503. Default 500.
+    /// The most short links per second from one address, counted as for `maxConnectionRate`: 1 to
+    /// 1,000,000; further ones are answered with 503. Default 500.
     ///
-    /// Each short link is one request, so it is a higher number. Four times as many may come at
-    /// once.
+    /// Each short link is a single request, so the default is higher. Four times as many may come
+    /// at once.
     public var maxShortLinkRate = 500
     /// Whether the limits of each address apply to loopback addresses. Default false.
     public var limitsLoopback = false
   }
 
-  /// The most time for what a server waits for.
+  /// The most time that a server waits for requests, frames and messages.
   public struct Timeouts: Sendable {
     /// The timeout of the server's own requests without one; above zero. Default 15 s.
     public var request: Duration = .seconds(15)

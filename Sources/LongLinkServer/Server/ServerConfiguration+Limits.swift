@@ -7,13 +7,13 @@ import LongLinkTransport
 // The limits of what clients may do, in the form in which the server uses them.
 
 extension ServerConfiguration {
-  /// The largest rate that a bucket of tokens takes.
+  /// The largest burst of a token bucket.
   private static let mostPerSecond = 1_000_000
-  /// How many seconds' worth of connections may come at once, and of cancels.
+  /// How many seconds' worth may come at once: of connections and short links, and of cancels.
   private static let connectionBurst = 4
   private static let cancelBurst = 10
 
-  /// How fast one address may open connections, and short links.
+  /// The rates at which one address may open connections, and short links.
   var addressRates: (connections: TokenBucket.Rate, shortLinks: TokenBucket.Rate) {
     (
       rate(addresses.maxConnectionRate, burst: ServerConfiguration.connectionBurst),
@@ -21,12 +21,12 @@ extension ServerConfiguration {
     )
   }
 
-  /// How fast a client may cancel requests.
+  /// The rate at which a client may cancel requests; nil for no limit.
   var cancelRate: TokenBucket.Rate? {
     limits.maxCancelsPerSecond.map { rate($0, burst: ServerConfiguration.cancelBurst) }
   }
 
-  /// How much a client may send per second.
+  /// The number of bytes and frames per second that are read from a client.
   var readLimits: ReadLimits {
     ReadLimits(
       bytesPerSecond: limits.maxBytesPerSecond, framesPerSecond: limits.maxFramesPerSecond)

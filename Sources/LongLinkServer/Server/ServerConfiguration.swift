@@ -21,7 +21,7 @@ public struct ServerConfiguration: Sendable {
   ///
   /// The connections of an HTTP gateway are secured by the server in front of it.
   public var security: ServerSecurity?
-  /// How the server finds out who its clients are. Default: it does not.
+  /// How the server finds out who its clients are. Default: it accepts all, without a principal.
   public var identity = Identity()
   /// The most that the server accepts, from each connection and together. Each has a default.
   public var limits = Limits()
@@ -56,8 +56,8 @@ public struct ServerConfiguration: Sendable {
     self.listen = listen
   }
 
-  /// Returns the configuration with the settings that depend on the given loops, which are none if
-  /// the server makes its own.
+  /// Returns the configuration with the settings that depend on the given loops. Without loops, the
+  /// server makes its own, and nothing changes.
   func settled(on loops: [EventLoop]) -> ServerConfiguration {
     var configuration = self
     if let loop = loops.first { configuration.configuredLogger.settle(on: loop) }

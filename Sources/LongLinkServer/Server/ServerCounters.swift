@@ -5,7 +5,7 @@ public import LongLinkCore
 
 /// A snapshot of a server's counters since it was started.
 public struct ServerCounters: Hashable, Sendable {
-  /// Connections that were accepted and have not ended, among them `handshakes`.
+  /// Connections that were accepted and have not ended, including `handshakes`.
   public internal(set) var openConnections = 0
   /// Clients that have an open connection, or whose last one ended less than `identity.linger` ago.
   public internal(set) var clients = 0
@@ -27,17 +27,17 @@ public struct ServerCounters: Hashable, Sendable {
   public var cancelsOverLimit: UInt64 { endings["cancelLimit", default: 0] }
   /// Connections that the system failed to accept, for example because no descriptor was free.
   public internal(set) var acceptFailures: UInt64 = 0
-  /// Short links that were accepted; they count as connections as well.
+  /// Short links that were accepted. They count as connections, too.
   public internal(set) var shortLinks: UInt64 = 0
   /// Requests whose handlers run, or whose responses are still being sent.
   public internal(set) var requestsRunning = 0
   /// Pushes that wait for room on their connections.
   public internal(set) var pushesWaiting = 0
-  /// Bytes that wait to be written.
+  /// Bytes of output that wait to be written.
   public internal(set) var bytesUnwritten = 0
   /// Bytes that the server holds for all connections, as `limits.memoryLimit` counts them.
   public internal(set) var bytesHeld = 0
-  /// Pushes of `Peer.pushNow` that were handed to the loop of the client's current connection, and
+  /// Pushes of `Peer.pushNow` that were handed to the loop of the client's current connection, but
   /// could not be sent there.
   public internal(set) var pushesLost: UInt64 = 0
   /// Pushes of clients that no handler was set for.
@@ -46,12 +46,12 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var pushesDenied: UInt64 = 0
   /// The totals of all connections, past and present.
   public internal(set) var connections = ConnectionCounters()
-  /// Connections that ended, by the `token` of their `CloseReason`; among them `stalledPeer`, which
+  /// Connections that ended, by the `token` of their `CloseReason`. Examples: `stalledPeer`, which
   /// took no byte for too long, and `unreadOutput`, for which too many bytes waited.
   public internal(set) var endings: [String: UInt64] = [:]
   /// Connections that ended because the peer broke a rule, by the rule's name.
   public internal(set) var violations: [String: UInt64] = [:]
-  /// How the clients were authenticated; zero where `authenticate` is not set.
+  /// How the clients were authenticated; zero on a server without `authenticate`.
   package internal(set) var authentications = AuthenticationCounters()
   /// Counters of the server's own requests.
   public internal(set) var requests = RequestCounters()
@@ -60,9 +60,9 @@ public struct ServerCounters: Hashable, Sendable {
 extension ServerCounters {
   /// Clients that `authenticate` has accepted.
   public var authenticationsAccepted: UInt64 { authentications.accepted }
-  /// Next credentials of connected clients that `authenticate` has accepted.
+  /// Renewals of connected clients' credentials that `authenticate` has accepted.
   public var credentialsRenewed: UInt64 { authentications.renewed }
-  /// Clients, and next credentials, that `authenticate` has refused with 401 or 403.
+  /// Clients, and renewals of credentials, that `authenticate` has refused with 401 or 403.
   public var authenticationsRefused: UInt64 { authentications.refused }
   /// Calls of `authenticate` that threw another error; their clients got 503, and may come back.
   public var authenticationsFailed: UInt64 { authentications.failed }

@@ -14,12 +14,12 @@ public struct TerminationSignal: Hashable, Sendable, CustomStringConvertible {
     self.description = description
   }
 
-  /// What supervisors send, such as systemd and Kubernetes, and `kill` without an option.
+  /// The signal that `kill` sends by default, as do supervisors such as systemd and Kubernetes.
   public static let sigterm = TerminationSignal(ProcessSignals.terminate, "SIGTERM")
-  /// What a terminal sends at Ctrl-C.
+  /// The signal that a terminal sends at Ctrl-C.
   public static let sigint = TerminationSignal(ProcessSignals.interrupt, "SIGINT")
-  /// What a terminal sends at Ctrl-\.
+  /// The signal that a terminal sends at Ctrl-\.
   public static let sigquit = TerminationSignal(ProcessSignals.quit, "SIGQUIT")
-  /// What a process gets when its terminal is closed.
+  /// The signal that a process gets when its terminal is closed.
   public static let sighup = TerminationSignal(ProcessSignals.hangUp, "SIGHUP")
 }
