@@ -31,7 +31,7 @@ package struct Broadcast: Sendable {
       throw LongLinkError(.unsupported, doing: .push(type), detail: objection)
     }
     guard self.body.count <= dialect?.facts.maximumBody ?? .max else {
-      // No connection accepts it.
+      // The body is too large for every connection, so there is no frame.
       frame = []
       return
     }
@@ -45,13 +45,13 @@ package struct Broadcast: Sendable {
 }
 
 extension Broadcast {
-  /// What became of a broadcast on one connection.
+  /// The result of a broadcast on one connection.
   package enum Placement: Sendable {
     case queued, skipped, dropped, tooLarge
   }
 
-  /// Queues the frame on a link, or skips or closes one that has no room for it; returns nil if the
-  /// link is not open.
+  /// Queues the frame on a link. A link without room for it is skipped or closed. Returns nil if
+  /// the link is not open.
   package func send(on link: Link) -> Placement? {
     guard link.isOpen else { return nil }
     if !link.connection.accepts(bodyOf: body.count) {
@@ -62,7 +62,7 @@ extension Broadcast {
       if link.connection.settings.dialect === dialect {
         link.push(type, body, encoded: frame)
       } else {
-        // This connection's frames have a different token.
+        // The connection has a token of its own, so its frame is encoded again.
         link.push(type, count: body.count) { span in body.encode(into: &span) }
       }
       return .queued

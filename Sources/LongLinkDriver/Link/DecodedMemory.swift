@@ -3,10 +3,10 @@
 internal import LongLinkCore
 internal import Synchronization
 
-/// The memory of the decoded bodies of one connection, in its server's budget.
+/// The memory of one connection's decoded bodies, as part of the server's budget.
 ///
-/// Handlers decode on any thread, so it is counted apart from what the connection holds on its
-/// loop. It counts as the connection's while that lives, and then as that of abandoned requests.
+/// Handlers decode on any thread, so this is counted apart from what the connection holds on its
+/// loop. Once the connection has ended, the memory counts as that of abandoned requests.
 package final class DecodedMemory: DecodingAccount {
   private struct State {
     var bytes = 0
@@ -16,14 +16,15 @@ package final class DecodedMemory: DecodingAccount {
   private let share: MemoryShare
   private let state = Mutex(State())
 
-  /// Decoding so little may use the reserve, like the requests of connections with few of them.
+  /// A decoded body of at most this many bytes may use the reserve for connections with few
+  /// requests.
   private static let little = 65_536
 
   init(in share: MemoryShare) {
     self.share = share
   }
 
-  /// The bytes that count as the connection's.
+  /// The bytes that count as the connection's; 0 once it has ended.
   var bytes: Int { state.withLock { $0.hasEnded ? 0 : $0.bytes } }
 
   package func take(_ count: Int, besides counted: Int) -> Bool {
@@ -50,7 +51,7 @@ package final class DecodedMemory: DecodingAccount {
     }
   }
 
-  /// Ends the account with its connection: what its handlers still hold is freed when they return.
+  /// Ends the account with its connection. What its handlers still hold is freed when they return.
   func connectionEnds() {
     state.withLock { state in
       guard !state.hasEnded else { return }
@@ -60,7 +61,7 @@ package final class DecodedMemory: DecodingAccount {
   }
 }
 
-/// The memory that a decoded body takes from an account. Releasing this, on any thread, returns it.
+/// A decoded body's share of an account. Releasing the lease, on any thread, gives the memory back.
 package final class DecodedLease: Sendable {
   private let taken: (bytes: Int, account: any DecodingAccount)
 
@@ -70,13 +71,13 @@ package final class DecodedLease: Sendable {
 
   deinit { taken.account.giveBack(taken.bytes) }
 
-  /// Decodes a body. It counts while `lease` lives, which stays nil for a body that takes little.
+  /// Decodes a body. Its memory counts as long as `lease` lives, which stays nil for a small body.
   static func decode<Message: BodyDecodable>(
     _ type: Message.Type, from bytes: [UInt8], in account: consuming DecodedMemory?,
     lease: inout DecodedLease?
   ) throws(BodyError) -> Message {
     var memory = DecodingMemory(for: type, account: account, besides: bytes.count)
-    // Most bodies take no more than is free.
+    // Most bodies fit into the memory that needs no lease.
     defer {
       if memory.counted > 0, let taken = memory.settle() { lease = DecodedLease(taken) }
     }
@@ -84,7 +85,7 @@ package final class DecodedLease: Sendable {
   }
 }
 
-/// What the item that a handler has read last takes, decoded; until this is released.
+/// The memory of the decoded item that a handler has read last, until this is released.
 final class ItemMemory: Sendable {
   private let account: DecodedMemory
   private let lease = Mutex<DecodedLease?>(nil)
@@ -93,7 +94,7 @@ final class ItemMemory: Sendable {
     self.account = account
   }
 
-  /// Decodes an item, once the one before was released.
+  /// Decodes an item. Release the one before first.
   func decode<Item: BodyDecodable>(
     _ type: Item.Type, from bytes: [UInt8]
   ) throws(BodyError) -> Item {

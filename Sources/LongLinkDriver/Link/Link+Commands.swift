@@ -17,8 +17,8 @@ extension Link {
     arm()
   }
 
-  /// The same, but the owner is called at the end of the turn, after the caller has recorded the
-  /// command's result.
+  /// Like `settle`, but the effects are delivered at the end of the turn, after the caller has
+  /// recorded the command's result.
   @inline(__always)
   private func settleAtEndOfTurn() {
     if endsTurn || core.wantsToWrite { writeAtEndOfTurn() }
@@ -43,8 +43,8 @@ extension Link {
     return placement
   }
 
-  /// Withdraws a request and returns true if none of its bytes were written. Otherwise sends the
-  /// peer a cancel if `notifying`, or if the rest of the request was withdrawn.
+  /// Withdraws a request, and returns true if none of its bytes were written. Otherwise sends a
+  /// cancel, if `notifying` or if the unwritten rest of the request was withdrawn.
   func cancel(_ serial: UInt32, _ placement: OutputPosition, notifying: Bool) -> Bool {
     command { core, _ in core.cancel(serial, placement, notifying: notifying) }
   }
@@ -56,7 +56,7 @@ extension Link {
   }
 }
 
-// MARK: - Of streams, and without effects
+// MARK: - Streams, and commands without effects
 
 extension Link {
   /// Gives the core a command about a stream.
@@ -69,7 +69,7 @@ extension Link {
     return result
   }
 
-  /// Tells the core something that has no effects, such as who handles a request.
+  /// Passes the core a note that has no effects, such as who handles a request.
   func note<Result>(_ body: (inout Connection) -> Result) -> Result { body(&core) }
 }
 
@@ -89,8 +89,8 @@ extension Link {
     return isSent
   }
 
-  /// Sends a response with a code and bytes in the same way; one that is interrupting is sent in
-  /// place of the handler, which still runs.
+  /// Sends a response with a code and bytes, unless the request has ended. With `isInterrupting`,
+  /// it stands for a handler that still runs.
   @discardableResult
   func respond(
     _ id: InboundID, code: ResponseCode, isRefused: Bool = false, isInterrupting: Bool = false,
@@ -104,7 +104,7 @@ extension Link {
     return isSent
   }
 
-  /// Reports that a handler has returned whose request had ended.
+  /// Reports that a handler has returned after its request had ended.
   func handlerReturned(from id: InboundID) {
     core.inbound.handlerReturned(from: id)
     reportMemory()
@@ -130,7 +130,7 @@ extension Link {
     settle()
   }
 
-  /// Sends waiting requests and pushes when there is room again. Each kind goes first in turn.
+  /// Sends waiting requests and pushes when there is room again. They take turns at going first.
   package func shareRoom(_ requests: Requests?, _ pushes: PushQueue?) {
     pushesGoFirst.toggle()
     if pushesGoFirst { pushes?.pump(over: self) }
@@ -142,13 +142,13 @@ extension Link {
 // MARK: - Counting
 
 extension Link {
-  /// Counts what handlers and pushes do.
+  /// Changes the counters of the link.
   @inline(__always)
   func count(_ change: (inout ConnectionCounters) -> Void) {
     if let totals { change(&totals.counters) } else { change(&core.counters) }
   }
 
-  /// Adds the counters of the ended link to `totals`, and whatever the link counts afterwards.
+  /// Adds the counters of an ended link to `totals`, and later also what it still counts.
   package func count(in totals: ConnectionTotals) {
     totals.counters += core.counters
     self.totals = totals
@@ -169,34 +169,34 @@ extension Link {
     settleAtEndOfTurn()
   }
 
-  /// Sets the interval between this side's pings, in nanoseconds; the agreed interval is the most.
+  /// Sets the interval of this side's pings, in nanoseconds. It can be at most the agreed interval.
   package func setPace(_ interval: Int64) {
     core.setPace(interval)
     rescheduleTimer()
   }
 
-  /// Sends this client's next credential, on a link that `canRenew`.
+  /// Sends this client's renewed credential. The link has to be one that `canRenew`.
   package func renew(with credential: [UInt8]) {
     core.renew(with: credential, at: loop.now)
     settleAtEndOfTurn()
   }
 
-  /// Returns the credential of the client's hello or renewal, once; nil if the client has sent no
-  /// hello.
+  /// Returns the credential of the client's hello or renewal, at the first call only. Nil if the
+  /// client has sent no hello.
   package func takeCredential() -> [UInt8]? { core.takeCredential() }
 
-  /// Returns the `client_id` of the client's hello, once, when the link is open; nil without one.
+  /// Returns the `client_id` of the client's hello, at the first call only; nil without one.
   package func takeClientID() -> ClientID? { core.takeClientID() }
 
-  /// Accepts the client that has been identified, or its next credential, which expires after
-  /// `expiresIn` milliseconds; 0 for never.
+  /// Accepts the client, or the renewal of its credential, which expires after `expiresIn`
+  /// milliseconds; 0 for never.
   package func admit(expiresIn: UInt32) {
     core.admit(expiresIn: expiresIn, at: loop.now)
     settle()
     rescheduleTimer()
   }
 
-  /// Does not accept the client, and closes; or does not accept its next credential. Says why.
+  /// Refuses the client and closes, or refuses the renewal of its credential, with a reason.
   package func turnAway(_ code: ResponseCode, _ reason: String) {
     core.turnAway(code, reason, at: loop.now)
     settle()
@@ -213,7 +213,7 @@ extension Link {
     settle()
   }
 
-  /// Closes the link once its encoded frames are written. A short link says `notice` first.
+  /// Closes the link once its encoded frames are written. A short link sends `notice` first.
   package func shutDown(saying notice: (code: ResponseCode, reason: String)? = nil) {
     core.shutDown(at: loop.now, saying: notice)
     settle()
@@ -227,7 +227,7 @@ extension Link {
     shutDown()
   }
 
-  /// Leaves the link with `leave` under the same condition: the server then closes it.
+  /// Leaves the link if it is as unused as for `shutDownIfUnused`; the server then closes it.
   package func leaveIfUnused(by requests: Requests) {
     guard core.inbound.count == 0, !core.outbox.holdsBack, requests.isUnused(self) else { return }
     core.leave(at: loop.now)
@@ -241,7 +241,8 @@ extension Link {
     settle()
   }
 
-  /// Closes the connection because server memory is short and it holds the most.
+  /// Closes the connection, because the server's memory is short and this connection holds the
+  /// most.
   package func evict() {
     core.evict(at: loop.now)
     settle()

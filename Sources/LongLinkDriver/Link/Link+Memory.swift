@@ -4,14 +4,14 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension Link {
-  /// The connection's weight when a connection must be evicted because memory is short.
+  /// The weight by which the server picks a connection to evict when its memory is short.
   package var memoryWeight: MemoryAccount.Weight {
     account.weight(
       at: loop.now, unfinished: isAlive ? core.unfinishedBytes : 0,
       decoded: memory.decoded?.bytes ?? 0, longest: core.settings.messageTimeout)
   }
 
-  /// Reports the memory that the connection now holds to the budget, if any.
+  /// Reports the memory that the connection holds to the server's budget, if there is one.
   @inline(__always)
   func reportMemory() {
     if let share = memory.share { reportMemory(to: share) }
@@ -38,8 +38,7 @@ extension Link {
     if gate.isHeld, !core.holdsReading { awaitEndOfTurn() }
   }
 
-  /// Whether the connection is read in this turn, as far as the server's memory and its handlers
-  /// allow it.
+  /// Whether the server's memory, and the queue of handlers, allow reading in this turn.
   func mayRead() -> Bool {
     guard let budget = memory.share?.budget else {
       return gate.obstacle(isQueued: false, isShort: false, isSmall: true) == nil
@@ -56,8 +55,8 @@ extension Link {
     if !gate.borrowsQueue { loop.takeRoom(of: &core.inbox.input) }
   }
 
-  /// Frees the peer's input once it is no longer parsed, because handlers that still run may
-  /// retain the link, and counts what they hold as theirs.
+  /// Frees the peer's input once it is no longer parsed, since handlers that still run may retain
+  /// the link. From then on, decoded bodies count as those of abandoned requests.
   func releaseMemory() {
     if !gate.borrowsQueue { core.releaseInput() }
     core.inbox.forgetMetadata()
@@ -76,7 +75,7 @@ extension EventLoop {
   /// The largest buffer that a loop keeps for transports with a partial frame.
   private static let largestSpare = 524_288
 
-  /// Takes the buffer that was lent to a read back, and leaves a copy of the unparsed rest.
+  /// Takes back the buffer that was lent for a read, and leaves a copy of the unparsed rest.
   func takeBackReadQueue(from queue: inout ByteQueue) {
     if queue.isEmpty {
       queue.removeAll()
@@ -88,7 +87,7 @@ extension EventLoop {
     }
   }
 
-  /// Takes a buffer that is large compared with what waits in it.
+  /// Takes a buffer that is large compared with the bytes in it.
   func takeRoom(of queue: inout ByteQueue) {
     queue.releaseRoom(to: &spareQueue, upTo: EventLoop.largestSpare)
   }

@@ -33,8 +33,7 @@ extension Link: TransportHandler {
     return isAlive
   }
 
-  /// Ends the connection because its transport has failed: for a reason of its security, or with a
-  /// number of the system.
+  /// Ends the connection because its transport has failed, in its security or with an errno.
   func failed(errno: Int32) {
     if let failure = layer?.securityFailure {
       core.failed(security: failure.code)
@@ -43,8 +42,8 @@ extension Link: TransportHandler {
     }
   }
 
-  /// Learns why a transport is ready of which nothing is expected: it has failed. That is read even
-  /// while reading is suspended, because it would stay ready.
+  /// Reads the error of a transport that is ready although the peer has ended its side. This
+  /// happens even while reading is suspended, because the transport would stay ready.
   private func readFailure() {
     guard isAlive else { return }
     do throws(SocketError) {
@@ -62,7 +61,7 @@ extension Link: TransportHandler {
     guard isAlive, !core.holdsReading else { return }
     defer { reportMemory() }
     updateScarcity()
-    // Before the connection is open, the peer is to make this side hold little.
+    // Before the connection is open, the peer must not make this side hold much memory.
     let isFresh = core.isFresh
     let allowance = gate.begin(
       isLate: loop.readsLittle(), isFresh: isFresh, isScarce: core.readHold.mostUnread < .max,
@@ -75,7 +74,7 @@ extension Link: TransportHandler {
       if gate.borrowsQueue {
         loop.swapReadQueue(with: &core.inbox.input)
       } else if !isFresh {
-        // A large spare buffer is not for a peer that nobody knows.
+        // A peer that is not known yet gets no large spare buffer.
         core.makeRoom(for: size, with: &loop.spareQueue)
       }
       var isFull = false
@@ -92,7 +91,7 @@ extension Link: TransportHandler {
       if gate.borrowsQueue {
         gate.setBorrowsQueue(false)
         loop.takeBackReadQueue(from: &core.inbox.input)
-        // Not before: the input was the loop's.
+        // Only now, because until here the input was the loop's queue.
         if !core.isLive { releaseMemory() }
       } else {
         releaseInput()
@@ -110,7 +109,7 @@ extension Link: TransportHandler {
       brake?.charge(count, of: self)
       return count == size
     case .wouldBlock:
-      // Bytes of a record may have come that is not complete.
+      // Part of a TLS record may have arrived, which is a sign of life.
       if layer?.hasReadPart == true { heard { core, now in core.receivedPart(at: now) } }
       return false
     case .end:
@@ -121,7 +120,8 @@ extension Link: TransportHandler {
     }
   }
 
-  /// Tells the core what has come. A peer that was suspected is not any more.
+  /// Tells the core that bytes have arrived. If the peer was suspected to be dead, it is not any
+  /// more.
   @inline(__always)
   private func heard(_ bytes: (inout Connection, LinkInstant) -> Void) {
     let wasSuspecting = core.liveness.isSuspecting
@@ -130,7 +130,7 @@ extension Link: TransportHandler {
     if wasSuspecting { rescheduleTimer() }
   }
 
-  /// Holds reading because the peer sends too fast, or ends that after so many nanoseconds.
+  /// Stops reading because the peer sends too fast, or resumes after `held` nanoseconds.
   func slow(_ slows: Bool, after held: Int64 = 0) {
     if slows {
       core.slowed(at: loop.now)
@@ -139,12 +139,12 @@ extension Link: TransportHandler {
       core.unslowed(after: held)
       guard isAlive, gate.isHeld, !core.holdsReading else { return }
     }
-    // Watches for bytes no more, or again; a ping may have to be written.
+    // At the end of the turn the interest in bytes changes, and a ping may have to be written.
     awaitEndOfTurn()
   }
 
-  /// Unsubscribes from read readiness while reading is on hold. If a turn's end is scheduled, it
-  /// does that instead, because its write may end the hold.
+  /// Stops watching for bytes while reading is on hold. If the end of a turn is scheduled, it does
+  /// that instead, because its write may end the hold.
   func updateReadInterest() {
     guard isAlive, isConnected, !endsTurn else { return }
     if core.holdsReading { gate.hold() }

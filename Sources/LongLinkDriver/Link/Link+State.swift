@@ -17,24 +17,24 @@ extension Link {
   /// Whether any request of either side carries items.
   @inline(__always)
   package var hasStreams: Bool { core.hasStreams }
-  /// Whether a serial belongs to a request of this side.
+  /// Whether a serial is one of this side's requests.
   @inline(__always)
   package func owns(_ serial: UInt32) -> Bool { role.owns(serial) }
 
   /// How the transport is secured; nil for a plain one.
   package var security: ConnectionSecurity? { layer?.security }
-  /// How long the peer, or a proxy in its place, asked to wait as the transport broke, in
+  /// How long the peer, or a proxy in its place, asked to wait when the transport broke, in
   /// nanoseconds.
   var retryAfter: Int64? { layer?.retryAfter }
-  /// Why the transport could not be secured, or is no longer secure.
+  /// Why the transport could not be secured, or is no longer secure; nil if it did not fail.
   package var securityFailure: SecurityFailure? {
     layer?.securityFailure ?? LinkEnding.failure(core.phase.endReason, of: role)
   }
   /// Whether the peer's system has answered the connect.
   package var isReached: Bool { isConnected || isAlive && layer?.isHandshaking == true }
 
-  /// What people are told of the end. Ask for it before the link has ended, except for a failure of
-  /// its security or a timeout.
+  /// The explanation of the link's end for people. Ask for it before the link has ended, unless its
+  /// security has failed or a timeout has passed.
   package var ending: LinkEnding { LinkEnding(of: self) }
 
   /// Whether a request or push may be sent; one in fragments also needs `takesLarge`.
@@ -46,18 +46,18 @@ extension Link {
 // MARK: - The message that is being delivered to the owner
 
 extension Link {
-  /// Takes its body; call it once.
+  /// Takes the message's body; call it once.
   @inline(__always)
   package func takeBody(of message: Arrival) -> [UInt8] { core.takeBytes(of: message.payload) }
 
-  /// Its metadata, if any.
+  /// The message's metadata, if any.
   package var metadata: ReceivedMetadata? { hasMetadata ? core.inbox.metadata.last : nil }
 
-  /// Its metadata, if that holds more than the remaining time.
+  /// The message's metadata, if it contains more than the remaining time.
   var notableMetadata: ReceivedMetadata? {
     hasMetadata && !core.inbox.metadata.isPlain ? core.inbox.metadata.last : nil
   }
 
-  /// The remaining time that it states, in milliseconds, if any.
+  /// The remaining time in the message's metadata, in milliseconds; nil if there is none.
   var remaining: UInt32? { hasMetadata ? core.inbox.metadata.last.remaining : nil }
 }

@@ -5,7 +5,7 @@ internal import LongLinkTransport
 
 extension Link: TurnHandler {
   /// About the most bytes written to one transport in one turn, so that other transports get their
-  /// turn and more urgent messages are noticed.
+  /// turn and more urgent messages are noticed in time.
   private static let writtenPerTurn = 1_048_576
 
   /// Schedules a write of the connection's output at the end of this turn.
@@ -53,16 +53,16 @@ extension Link: TurnHandler {
     arm()
   }
 
-  /// Writes the output so far if that lets the peer work in parallel. The consequences of the write
-  /// are handled at the end of the turn.
+  /// Writes the output so far, if that lets the peer work in parallel. The effects of this write
+  /// are delivered at the end of the turn.
   private func writeEarly() {
     guard isAlive, core.isOpen, !awaitsRoom else { return }
     guard earlyWriting.begins(preemptions: loop.driver.preemptions) else { return }
     do throws(SocketError) {
       if try write() { earlyWriting.deferRest() }
     } catch {
-      // The caller that is sending does not expect the connection to end during its call, and
-      // bytes that were read are still to be parsed.
+      // During the call that sends, its caller does not expect the connection to end, and bytes
+      // that were read are still to be parsed.
       earlyWriting.deferRest(after: error.errno)
     }
   }
@@ -81,7 +81,7 @@ extension Link: TurnHandler {
       }
     }
     let holds = core.holdsReading
-    // Parse the frames that waited while the peer did not read.
+    // If reading resumes, parse the frames that waited while the peer did not read.
     let resumes = gate.resumes(isHeld: holds)
     watch(bytes: !holds && !core.carriage.peerHasEnded, room: isBlocked)
     if resumes { core.resumedReading(at: loop.now) }

@@ -16,23 +16,23 @@ package import LongLinkTransport
 /// whose caller must first record the result, at the end of the turn. Commands that the owner gives
 /// in a callback return at once; their effects are delivered after that callback.
 ///
-/// The core is mutated in place and gives out nothing that leads back to it meanwhile, so run-time
-/// exclusivity checks are switched off where every frame would pay for them.
+/// Changing the core calls nothing that leads back to the core, so exclusivity checks at run time
+/// are off where every frame would pay for them.
 package final class Link {
   package let id: UInt32
   package let loop: EventLoop
   @safe @exclusivity(unchecked) var core: Connection
-  /// The core, to be read: only commands change it.
+  /// The core, for reading. Only the link's commands change it.
   @inline(__always)
   package var connection: Connection { _read { yield core } }
   private let linkLog: LinkLog
   /// Whether the message that is being delivered to the owner has metadata.
   @safe @exclusivity(unchecked) var hasMetadata = false
-  /// Owned by the link, and not used once the link has ended.
+  /// The transport, which the link owns. It is not used once the link has ended.
   let transport: any Transport
   /// The transport's layer; nil for a plain one.
   let layer: (any TransportLayer)?
-  /// Nil if nobody observes.
+  /// The record of this link for observers; nil if there are none.
   package private(set) var record: LinkRecord?
   /// Whether the link has not ended.
   @safe @exclusivity(unchecked) package private(set) var isAlive = true
@@ -54,9 +54,9 @@ package final class Link {
   package let memory: LinkMemory
   @safe @exclusivity(unchecked) var account = MemoryAccount()
   @safe @exclusivity(unchecked) var gate = ReadGate()
-  /// What holds reading while the peer sends faster than it may; nil if it may send at any rate.
+  /// The brake on a peer that sends faster than it may; nil if it may send at any rate.
   let brake: ReadBrake?
-  /// What the link counts into once it has ended.
+  /// The totals in which the link counts once it has ended.
   @safe @exclusivity(unchecked) var totals: ConnectionTotals?
 
   /// Randomizes the hashing of serials in tables, so that peers cannot pick colliding ones.
@@ -94,7 +94,7 @@ package final class Link {
   }
 
   package var peer: SocketAddress? { linkLog.peer }
-  /// What a short link's way is called in errors and logs; nil on a long link.
+  /// The name of a short link's way, for errors and logs; nil on a long link.
   package var way: String? { linkLog.way }
 
   /// Starts the link; its events go to `owner`.
@@ -203,14 +203,13 @@ extension Link {
 // MARK: - Time
 
 extension Link: TimerHandler {
-  /// Moves the loop's timer if the core's deadline is earlier than it.
+  /// Moves the timer if the core's deadline is earlier than the timer.
   @inline(__always)
   func arm() {
     if core.deadline < timer.due { setTimer() }
   }
 
-  /// Moves the timer even if the deadline is later than it, so that an idle link is not woken
-  /// needlessly.
+  /// Moves the timer even if the deadline is later, so that an idle link is not woken needlessly.
   func rescheduleTimer() {
     if core.deadline != timer.due { setTimer() }
   }

@@ -3,24 +3,24 @@
 package import LongLinkCore
 internal import LongLinkTransport
 
-/// Says for people why a link ends, from what its transport knows and its peer has said.
+/// Explains to people why a link ends, from what its transport knows and its peer has said.
 package struct LinkEnding {
   let role: Role
-  /// What a short link's way is called; nil on a long link.
+  /// The name of a short link's way; nil on a long link.
   let way: String?
   /// The peer's goaway, if it has sent one.
   let goaway: GoAway?
-  /// Why the transport could not be secured, or is no longer secure.
+  /// Why the transport could not be secured, or is no longer secure; nil if it did not fail.
   let securityFailure: SecurityFailure?
-  /// What the transport knows of its failure that an error number cannot say.
+  /// The transport's own text about its failure, which says more than an errno; nil if it has none.
   let failureText: String?
   /// Whether the transport is not secured yet.
   let isHandshaking: Bool
-  /// The most time for the handshake, that of the security included.
+  /// The most time for the handshake, including the security's.
   let handshakeLimit: Duration
 
-  /// The reason, with the name of a short link's way, what its transport knows, and what the peer's
-  /// goaway said.
+  /// The reason as text, with the name of a short link's way, the transport's own text, and the
+  /// reason of the peer's goaway.
   package func detail(of reason: CloseReason) -> String {
     guard let goaway else { return ownDetail(of: reason) }
     let code = ResponseCode(wire: goaway.code)
@@ -28,7 +28,7 @@ package struct LinkEnding {
     return ownDetail(of: reason) + announced + farewell
   }
 
-  /// What the peer's goaway gave as its reason, after a colon; empty if it gave none.
+  /// The reason of the peer's goaway, after a colon; empty if the goaway gives none.
   package var farewell: String {
     let text = goaway.map { PeerText($0.reason).description } ?? ""
     return text.isEmpty ? "" : ": \(text)"
@@ -55,7 +55,7 @@ package struct LinkEnding {
 
   private var peer: String { role == .client ? "server" : "client" }
 
-  /// The failure that the core has found itself, in a transport that knows of none.
+  /// The security failure for a reason that the core has found, where the transport knows of none.
   static func failure(_ reason: CloseReason?, of role: Role) -> SecurityFailure? {
     guard case .securityFailed(let code) = reason else { return nil }
     let (peer, side) = role == .client ? ("server", "client") : ("client", "server")
@@ -70,7 +70,7 @@ package struct LinkEnding {
 }
 
 extension LinkEnding {
-  /// What a link knows by now.
+  /// Collects what the link knows at the moment.
   init(of link: Link) {
     self.init(
       role: link.role, way: link.way, goaway: link.connection.peerGoAway,
@@ -81,7 +81,7 @@ extension LinkEnding {
 }
 
 extension CloseReason {
-  /// Whether the peer was too slow before the connection was open.
+  /// Whether the peer took too long before the connection was open.
   fileprivate var isLateHandshake: Bool {
     switch self {
     case .handshakeTimeout: true

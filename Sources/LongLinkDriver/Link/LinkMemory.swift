@@ -2,17 +2,18 @@
 
 internal import LongLinkCore
 
-/// The memory budget of a link's server; none on a client.
+/// A link's access to the memory budget of its server. A client has no budget.
 ///
 /// It never changes, so that a request can ask it without retaining anything.
 package struct LinkMemory {
-  /// The loop's share of the budget; nil for a client. Every request asks it.
+  /// The loop's share of the budget, which every request checks; nil on a client.
   let share: MemoryShare?
   /// Counts the memory that decoded request bodies take; nil on a client.
   package let decoded: DecodedMemory?
 
   private static let fewRequests = 4
-  /// A message of 64 KiB in a buffer that doubled to hold it, and four requests.
+  /// The most bytes of a small connection: a doubled buffer for a message of 64 KiB, and four
+  /// requests.
   private static let smallBytes = 2 * 65_536 + 4 * Connection.requestOverhead
 
   init(in share: MemoryShare?) {
@@ -29,8 +30,8 @@ package struct LinkMemory {
   @inline(__always)
   var hasRoom: Bool { share?.hasRoom ?? true }
 
-  /// Whether the reserve has room and a connection with these requests may use it: they are few and
-  /// none outlived its deadline or cancel. Peers that leave many behind cannot shut it out.
+  /// Whether the reserve has room for another of these requests: they have to be few, and none may
+  /// have outlived its deadline or cancel. So peers that leave many behind cannot use it up.
   func hasReserve(for requests: borrowing InboundTable) -> Bool {
     guard let budget = share?.budget, budget.hasReserve else { return false }
     return LinkMemory.areFew(requests)

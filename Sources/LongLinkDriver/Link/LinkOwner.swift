@@ -4,7 +4,7 @@ package import LongLinkCore
 
 /// Receives, on the loop, the events of its links. A callback may give a link any command.
 package protocol LinkOwner: AnyObject {
-  /// A message of the peer; its bytes and the link's metadata are valid during the call.
+  /// A message of the peer arrived. Its bytes and the link's metadata are valid during the call.
   func link(_ link: Link, received message: Arrival)
   /// The link was established, or begins to end.
   func link(_ link: Link, reports news: LifeNews)
@@ -12,15 +12,15 @@ package protocol LinkOwner: AnyObject {
   func link(_ link: Link, reports news: RequestNews)
   /// The link has news about the stream with a serial, for the side that the stream belongs to.
   func link(_ link: Link, reports news: StreamNews, of serial: UInt32)
-  /// Something was seen that changes nothing.
+  /// The link observed something that does not change its state.
   func link(_ link: Link, observed observation: LinkObservation)
-  /// A client has shown who it is. Only a server hears it.
+  /// The client has shown its credential, about which the owner decides. Only a server is called.
   func linkIdentifies(_ link: Link)
-  /// The peer has cancelled one of its requests, which a client's short link never has.
+  /// The peer has cancelled one of its requests. A client's short link has no such requests.
   func link(_ link: Link, cancels request: InboundID)
-  /// Messages that wait can be sent.
+  /// There is room again for messages that wait.
   func linkResumesSending(_ link: Link)
-  /// The requests of this side that the link carries.
+  /// Returns the number of this side's requests that the link carries.
   func requestsCarried(by link: Link) -> Int
   /// The link has ended; this is its last event.
   func link(_ link: Link, endedWith reason: CloseReason)
@@ -37,7 +37,7 @@ extension LinkOwner {
 }
 
 extension LinkNews {
-  /// Tells the owner of a link.
+  /// Calls the owner's function for these news.
   func tell(_ owner: any LinkOwner, of link: Link) {
     switch self {
     case .life(let news): owner.link(link, reports: news)

@@ -9,7 +9,7 @@ struct LinkTimer {
   /// When the timer fires.
   private(set) var due = LinkInstant.distantFuture
 
-  /// Sets the timer anew. A dialect may have no timeouts.
+  /// Moves the timer. Without a deadline it stays off, as in a dialect that has no timeouts.
   mutating func set(
     to deadline: LinkInstant, for handler: some TimerHandler, _ token: UInt64, on loop: EventLoop
   ) {

@@ -2,34 +2,34 @@
 
 internal import LongLinkCore
 
-/// What one connection holds, as its server's budget was told.
+/// The memory that one connection holds, as reported to its server's budget.
 package struct MemoryAccount {
   /// Changes below this many bytes are not reported; most of what a connection holds for one turn
   /// stays below it.
   private static let grain = 4096
 
   private(set) var told = HeldMemory()
-  /// When the connection last began to hold anything.
+  /// When the connection began to hold memory, after it held little.
   private var heldSince = LinkInstant(nanoseconds: 0)
-  /// When the peer last made progress: it moved an eighth of what the connection holds.
+  /// When the peer last made progress: since then, less than an eighth of what is held has moved.
   private var movedAt = LinkInstant(nanoseconds: 0)
-  /// The bytes that were read and written until then.
+  /// The bytes that had been read and written by then.
   private var movedUntilThen: UInt64 = 0
 
-  /// What a connection counts as when one is chosen to be evicted.
+  /// How much a connection counts when the server picks one to evict.
   package struct Weight {
     /// Bytes times milliseconds.
     package var amount: Int
-    /// Whether its peer has made no progress for 0.1 s.
+    /// Whether the connection's peer has made no progress for 0.1 s.
     package var isStalled: Bool
   }
 
-  /// Returns the weight: bytes times time.
+  /// Returns the connection's weight: bytes times time.
   ///
-  /// For the `unfinished` bytes, which wait for the peer, that is the time since its last progress,
-  /// from 0.1 s to `longest`: small messages that never end come to weigh more than a large one
-  /// that moves. For the others, among them the `decoded`, which wait for handlers, it is how long
-  /// the connection has held any, from 0.1 to 1 s.
+  /// For the `unfinished` bytes, which wait for the peer, the time is that since its last progress,
+  /// from 0.1 s to `longest`. So small messages that never end come to weigh more than a large one
+  /// that moves. For the other bytes, including the `decoded` ones, which wait for handlers, it is
+  /// the time since the connection began to hold any, from 0.1 s to 1 s.
   func weight(
     at now: LinkInstant, unfinished: Int = 0, decoded: Int = 0, longest: Int64 = 60_000_000_000
   ) -> Weight {
@@ -45,13 +45,13 @@ package struct MemoryAccount {
   /// The shortest time without progress that counts, in nanoseconds.
   private static let briefly: Int64 = 100_000_000
 
-  /// What is to be told, for a connection that holds so much by now and has read and written so
-  /// many bytes; nil where it is too little.
+  /// The change to report to the budget, for a connection that now holds `held` and has read and
+  /// written `moved` bytes; nil if the change is too small.
   mutating func change(
     to held: HeldMemory, at now: @autoclosure () -> LinkInstant,
     moved: @autoclosure () -> UInt64 = 0
   ) -> HeldMemory? {
-    // Of what holds little, there is no progress to note.
+    // While a connection holds little, its progress does not matter.
     if told.open >= Self.grain {
       let moved = moved()
       if moved &- movedUntilThen >= UInt64(max(Self.grain, told.open / 8)) {

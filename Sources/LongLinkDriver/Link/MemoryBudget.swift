@@ -16,7 +16,7 @@ internal import Synchronization
 ///   held.
 ///
 /// So connections that hold little are safe from those that hold much. A quarter is left for
-/// requests that were given up and whose handlers still run, because evicting frees none of that.
+/// handlers of abandoned requests, because evicting connections does not free their memory.
 package final class MemoryBudget: Sendable {
   /// The limit in bytes. Above it, only connections with few requests may add more. At most a
   /// quarter more is held, plus what one turn of a loop adds.
@@ -31,7 +31,7 @@ package final class MemoryBudget: Sendable {
   private let shares = Mutex<[Holder]>([])
   private let deciding = Mutex(())
 
-  /// Weak, because a share retains the budget.
+  /// A weak reference to a share, because a share retains the budget.
   private struct Holder {
     weak let share: MemoryShare?
   }
@@ -47,21 +47,21 @@ package final class MemoryBudget: Sendable {
   /// The bytes held now.
   package var held: Int { open.load(ordering: .relaxed) + outlived.load(ordering: .relaxed) }
 
-  /// The bytes that open connections may hold: three quarters of `limit`, less if given-up requests
-  /// hold much, but at least a quarter.
+  /// The bytes that open connections may hold: three quarters of `limit`; less if handlers of
+  /// abandoned requests hold much, but at least a quarter.
   private var openLimit: Int {
     let rest = limit - outlived.load(ordering: .relaxed)
     return min(limit / 4 * 3, max(limit / 4, rest))
   }
 
-  /// Whether open connections hold so much that some must be evicted.
+  /// Whether open connections hold so much memory that some must be evicted.
   package var mustEvict: Bool { open.load(ordering: .relaxed) > openLimit }
 
-  /// Whether open connections hold so much that each should hold less.
+  /// Whether open connections hold so much memory that each of them should hold less.
   package var isScarce: Bool { scarce.load(ordering: .relaxed) }
 
-  /// The most unread output, in bytes, of a peer that is still read. It shrinks with the memory
-  /// that is left; unlimited while memory is not scarce.
+  /// The most unread output, in bytes, with which a peer's requests are still read. It shrinks with
+  /// the memory that is left; unlimited while memory is not scarce.
   package var mostUnread: Int {
     guard isScarce else { return .max }
     let limit = openLimit
@@ -72,12 +72,12 @@ package final class MemoryBudget: Sendable {
   /// `mostUnread` when memory becomes scarce: more than a long turn writes at once.
   private static let fewUnread = 196_608
 
-  /// Whether new requests must come from the reserve.
+  /// Whether memory is used up, so that new requests may only use the reserve.
   package var isExhausted: Bool { held > limit }
 
-  /// Calls `add` if the decoded part of a body has room, and returns whether it has. It leaves some
-  /// for other requests, which would otherwise make memory short and get a connection evicted.
-  /// Little may use the reserve. One thread decides at a time, so that none takes another's room.
+  /// Calls `add` if a body's decoded part of `count` bytes has room, and returns whether it has.
+  /// Some room is left for other requests, which would otherwise get a connection evicted. A small
+  /// part may use the reserve. One thread decides at a time, so that two do not take the same room.
   func addDecoded(_ count: Int, isLittle: Bool, _ add: () -> Void) -> Bool {
     deciding.withLock { _ in
       let open = open.load(ordering: .relaxed)
@@ -89,10 +89,10 @@ package final class MemoryBudget: Sendable {
     }
   }
 
-  /// The most that a body can ever take, with what it is decoded to.
+  /// The most bytes that one body may take together with its decoded form.
   var mostDecoded: Int { limit / 4 * 3 / 6 * 5 }
 
-  /// What may be held at most, with the reserve for connections with few requests.
+  /// The most bytes that may be held, including the reserve for connections with few requests.
   private var reserve: Int {
     let (sum, overflows) = limit.addingReportingOverflow(limit / 4)
     return overflows ? .max : sum
@@ -142,11 +142,11 @@ package final class MemoryBudget: Sendable {
     }
   }
 
-  /// The freed bytes that are worth returning to the system at once while memory is short.
+  /// The number of freed bytes from which on they are returned to the system while memory is short.
   private static let largeBytes = 1_048_576
 
-  /// Returns memory that evicted connections freed to the system. The C library might otherwise
-  /// keep it in addition to later allocations.
+  /// Returns the memory that evicted connections have freed to the system. Otherwise, the C library
+  /// might keep it.
   private func returnToSystem() {
     let isOver = outlived.load(ordering: .relaxed) < MemoryBudget.largeBytes
     awaitsHandlers.store(!isOver, ordering: .relaxed)
@@ -196,11 +196,11 @@ package final class MemoryShare: Sendable {
     self.recover = recover
   }
 
-  /// Whether one more request can be taken.
+  /// Whether the server has memory for one more request.
   @inline(__always)
   var hasRoom: Bool { !budget.isExhausted }
 
-  /// Adds a change in what a connection holds.
+  /// Reports a change of the memory that a connection holds.
   func add(_ more: HeldMemory) {
     open.add(more.open, ordering: .relaxed)
     budget.add(more)

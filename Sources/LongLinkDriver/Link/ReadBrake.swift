@@ -4,7 +4,7 @@ internal import LongLinkCore
 internal import LongLinkTransport
 internal import Logging
 
-/// How much a peer may send per second; the rest waits in its own system.
+/// The most that is read from a peer per second. The rest waits in the peer's system.
 package struct ReadLimits: Equatable, Sendable {
   /// The most bytes per second; nil for any number.
   package var bytesPerSecond: Int?
@@ -18,10 +18,10 @@ package struct ReadLimits: Equatable, Sendable {
   var isUnlimited: Bool { bytesPerSecond == nil && framesPerSecond == nil }
 }
 
-/// The tokens of one link whose peer may send only so much per second.
+/// Limits how fast one link reads from its peer.
 ///
-/// Each read is judged as a whole, after its frames have been processed. So a peer can be ahead by
-/// one second's worth and one read, for which it then waits.
+/// Each read is charged as a whole, after its frames have been processed. So a peer can be ahead by
+/// one second's worth and one read, and is then not read until that time has passed.
 final class ReadBrake: TimerHandler {
   private let limits: ReadLimits
   private var bytes: TokenBucket
@@ -37,14 +37,13 @@ final class ReadBrake: TimerHandler {
     frames = TokenBucket(at: now)
   }
 
-  /// The most bytes of one read: about an eighth of what may come in a second, if the frames have
-  /// 256 bytes.
+  /// The most bytes of one read: about an eighth of a second's worth. A frame counts as 256 bytes.
   var largestRead: Int {
     let frames = limits.framesPerSecond.map { min($0, 1 << 24) * 256 } ?? .max
     return min(limits.bytesPerSecond ?? .max, frames) / 8
   }
 
-  /// Charges a read and the frames so far, and returns the time to wait in nanoseconds; 0 for none.
+  /// Charges a read, and the frames since the last one. Returns how long to wait, in nanoseconds.
   private func charge(bytes count: Int, frames total: UInt64, at now: LinkInstant) -> Int64 {
     var wait: Int64 = 0
     if let rate = limits.bytesPerSecond { wait = bytes.spend(count, perSecond: rate, at: now) }
@@ -56,7 +55,7 @@ final class ReadBrake: TimerHandler {
     return wait
   }
 
-  /// Charges a read of the peer's bytes, and holds reading if they came too fast.
+  /// Charges a read of the peer's bytes, and stops reading if the peer sends too fast.
   func charge(_ count: Int, of link: Link) {
     let now = link.loop.now
     let wait = charge(bytes: count, frames: link.counters.framesReceived, at: now)

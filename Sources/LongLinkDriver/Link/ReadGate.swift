@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides whether a link reads, how much, and why not.
+/// Decides whether, how much and why a link reads or does not read.
 ///
-/// The link tells it what matters of the core, the loop and the server, and does what it says. It
-/// is a plain value without a clock.
+/// The link passes it the facts about the core, the loop and the server, and follows its decisions.
+/// It is a plain value without a clock.
 struct ReadGate: Equatable {
-  /// Why nothing is read in a turn, although bytes may wait; readiness reports them again in the
-  /// next.
+  /// Why a turn reads nothing although bytes may wait. Readiness reports these bytes again in the
+  /// next turn.
   enum Obstacle: Equatable {
-    /// Many of the connection's handlers are queued: more would delay those of others.
+    /// Many handlers of the connection are queued: more would delay those of other connections.
     case queue
-    /// Memory is short, until evicted connections have freed some.
+    /// Memory is short until evicted connections have freed some.
     case memory
   }
 
   /// How much a turn may read.
   struct Allowance: Equatable {
-    /// About the most bytes of one read.
+    /// The most bytes of one read, roughly.
     var size: Int
-    /// The most reads, so that other transports get their turn.
+    /// The most reads in the turn, so that other transports get their turn.
     var reads: Int
   }
 
@@ -28,14 +28,14 @@ struct ReadGate: Equatable {
   private(set) var leavesBytes = false
   /// Whether reads are small because memory is short.
   private var isSparing = false
-  /// Consecutive turns without a read, to let cancelled handlers return.
+  /// The number of turns in a row that read nothing, so that cancelled handlers could return.
   private var postponements = 0
-  /// The turns whose end was awaited for a handler's job that did not run yet.
+  /// The number of turns whose end was awaited because a handler's job had not run yet.
   private var turnsForHandlers = 0
   /// Whether the connection's input is the loop's read queue for now.
   private(set) var borrowsQueue = false
 
-  /// A frame with a body of 64 KiB and a little metadata.
+  /// The size of a frame with a body of 64 KiB and a little metadata.
   private static let largeFrame = 65_536 + 64
   /// The most bytes of one read, sized to stay in the processor's nearer caches while they are
   /// parsed. Twice or half of it costs 10 % or more with bodies of 64 KiB.
@@ -51,11 +51,11 @@ struct ReadGate: Equatable {
 
   // MARK: Whether
 
-  /// Returns why nothing is to be read in this turn; nil if nothing is against it.
+  /// Returns why nothing is to be read in this turn; nil if reading is allowed.
   ///
-  /// If the handlers of given-up requests hold the memory, they get up to 64 turns to return, so
-  /// that new requests need not be refused on their account. Small connections are still read,
-  /// 4 KiB at a time.
+  /// If handlers of abandoned requests hold the memory, they get up to 64 turns to return, so that
+  /// no new request has to be refused because of them. Small connections are still read, 4 KiB at a
+  /// time.
   @inline(__always)
   mutating func obstacle(
     isQueued: @autoclosure () -> Bool, isShort: @autoclosure () -> Bool,
@@ -73,11 +73,11 @@ struct ReadGate: Equatable {
     return nil
   }
 
-  /// Notes that the core holds reading.
+  /// Notes that the core has stopped reading.
   mutating func hold() { isHeld = true }
 
-  /// Notes whether the core holds reading. Returns whether it has held it until now: then frames
-  /// that wait are parsed.
+  /// Notes whether the core still stops reading. Returns true if it has just resumed, so that
+  /// waiting frames are to be parsed.
   mutating func resumes(isHeld holds: Bool) -> Bool {
     defer { isHeld = holds }
     return isHeld && !holds
@@ -87,8 +87,9 @@ struct ReadGate: Equatable {
 
   /// Begins to read, and returns how much.
   ///
-  /// `isLate` says that the turn is long, `isFresh` that the peer is to make this side hold little,
-  /// and `isScarce` that memory is. `brake` is the most bytes that the peer's rate allows at once.
+  /// `isLate` says that the turn is long, `isFresh` that the connection is not open yet, and
+  /// `isScarce` that memory is scarce. `brake` is the most bytes that the peer's rate allows at
+  /// once.
   mutating func begin(isLate: Bool, isFresh: Bool, isScarce: Bool, brake: Int?) -> Allowance {
     leavesBytes = false
     var size =
@@ -98,16 +99,16 @@ struct ReadGate: Equatable {
     return Allowance(size: size, reads: min(ReadGate.readsPerTurn, size / ReadGate.littleRead))
   }
 
-  /// Notes whether one read uses the loop's queue, which is then given back.
+  /// Notes whether a read uses the loop's queue, which it gives back afterwards.
   mutating func setBorrowsQueue(_ borrows: Bool) { borrowsQueue = borrows }
 
-  /// Notes that the last read of a turn has found all that it asked for.
+  /// Notes that the last read of a turn was full, so that more bytes may wait.
   mutating func leaveBytes() { leavesBytes = true }
 
   // MARK: Turns for handlers
 
-  /// Whether the end of another turn is to be awaited, because the job of a handler that was
-  /// cancelled may be among those that wait on the loop.
+  /// Whether to await the end of another turn, because the job of a cancelled handler may still
+  /// wait on the loop.
   mutating func awaitsHandlers(loopLeavesJobs: Bool) -> Bool {
     guard loopLeavesJobs, turnsForHandlers < ReadGate.mostTurnsForHandlers else {
       turnsForHandlers = 0

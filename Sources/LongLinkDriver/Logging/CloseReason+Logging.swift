@@ -16,8 +16,8 @@ extension CloseReason {
     ["reason": "\(token)", "detail": "\(detail)"]
   }
 
-  /// Whether such an end is logged as a warning. To a client, an unannounced end or reset is a
-  /// loss; to a server, it is normal that clients disconnect.
+  /// Whether this reason is logged as a warning. For a client, an unannounced end or reset is a
+  /// loss; for a server, it is normal that clients disconnect.
   private func isWarning(to role: Role) -> Bool {
     switch self {
     case .violation, .heartbeatLost, .stalledPeer, .unreadOutput, .memoryLimit, .cancelLimit: true

@@ -4,15 +4,15 @@ internal import LongLinkCore
 internal import LongLinkTransport
 internal import Logging
 
-/// The log of one link: its lines say whose connection it is.
+/// The log of one link. Its lines identify the connection.
 struct LinkLog {
   let log: PeerLog
   let peer: SocketAddress?
-  /// What its lines count as for the share of one address; nil for none.
+  /// The group of addresses whose share the lines count for; nil for none.
   let group: SocketAddress.Group?
   /// The key and number that identify the connection in the owner's logs, if any.
   let label: (key: String, number: UInt64)?
-  /// What a short link's way is called in errors and logs; nil on a long link.
+  /// The name of a short link's way, for errors and logs; nil on a long link.
   let way: String?
 
   /// Writes a line; each message is rate-limited.

@@ -7,11 +7,11 @@ internal import Synchronization
 
 /// A rate-limited logger for lines that peers can cause.
 ///
-/// Of each kind, `burst` lines pass at once, then one for each `interval`. One address gets three
-/// of them at once at most, and then one for each three intervals, so that it does not hide what
-/// others cause. A line that passes has the number of lines of its kind dropped since the last one
-/// in the field `suppressed`. Lines below the logger's level are not counted. It may be used from
-/// any thread; its connections share one limit.
+/// `burst` lines of each kind pass at once, then one for each `interval`. Of these, one address
+/// gets at most three at once, then one for each three intervals, so that it does not hide what
+/// others cause. A line that passes says in the field `suppressed` how many lines of its kind were
+/// dropped since the last one. Lines below the logger's level are not counted. Any thread may use
+/// it. All connections with one log share its limits.
 package final class PeerLog: Sendable {
   private struct Limit {
     /// When the full burst is available again; each line that passes delays it.
@@ -28,12 +28,12 @@ package final class PeerLog: Sendable {
 
   private struct Kind {
     var all: Limit
-    /// The limits of addresses whose lines have passed in the last minutes: few, as few lines pass.
+    /// The limits of addresses that had lines in the last minutes: few, because few lines pass.
     var addresses: [SocketAddress.Group: Limit] = [:]
     var suppressed: UInt64 = 0
   }
 
-  /// The share of one address.
+  /// The most lines of one kind that one address can log at once, and its interval as a multiple.
   private static let burstOfAddress = 3
   private static let intervalsOfAddress: Int64 = 3
 
@@ -41,7 +41,7 @@ package final class PeerLog: Sendable {
   package let logger: Logger
   private let burst: Int
   private let interval: Int64
-  /// The limits by message. Messages are constants, so no peer can make this grow.
+  /// The limits by kind. Messages and kinds are constants, so no peer can make this grow.
   private let kinds = Mutex<[String: Kind]>([:])
 
   /// Makes a log; by default five lines of a kind pass at once, then three a minute. `interval` is
@@ -53,9 +53,9 @@ package final class PeerLog: Sendable {
     self.interval = interval
   }
 
-  /// Logs a line, or counts it as suppressed. All lines with one message are of one kind, unless
-  /// `kind`, which must be a constant too, tells them apart. `address` is what the line counts as
-  /// for the share of one address; nil for none.
+  /// Logs a line, or counts it as suppressed. Lines with the same message are of one kind; `kind`,
+  /// which must be constant too, can distinguish them. `address` is the group of addresses whose
+  /// share the line counts for; nil for none.
   package func log(
     _ level: Logger.Level, _ message: StaticString, kind: String = "",
     of address: SocketAddress.Group? = nil, at now: LinkInstant, _ metadata: () -> Logger.Metadata

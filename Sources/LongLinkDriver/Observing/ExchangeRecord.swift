@@ -6,15 +6,15 @@ internal import Synchronization
 
 /// How an exchange ended.
 package enum ExchangeEnding: Equatable, Sendable {
-  /// The handler's response: its code is 200, or that of its rejection.
+  /// The handler responded, with code 200 or that of its rejection.
   case answered(ResponseCode)
-  /// The handler certainly did not run; the code says why.
+  /// The request was refused with this code: its handler certainly did not run.
   case refused(ResponseCode)
-  /// The framework responded in the place of a handler that may still run, with this code.
+  /// The framework responded with this code instead of the handler, which may still run.
   case interrupted(ResponseCode)
-  /// The caller gave the request up.
+  /// The caller cancelled the request.
   case cancelled
-  /// The deadline passed at the caller, before a response came.
+  /// The caller's deadline passed before a response came.
   case expired
   /// The link ended, for this reason.
   case lost(CloseReason)
@@ -22,10 +22,10 @@ package enum ExchangeEnding: Equatable, Sendable {
   case failed(LongLinkError.Code)
 }
 
-/// What one side knows of one request and its response.
+/// What one side knows of one exchange: a request, its items and its response.
 ///
-/// Only a client or server with observers makes records. The loop changes a record: `begins` and
-/// `withScope`, which are called elsewhere, may use its constants and attachments alone.
+/// Only a client or server with observers makes records. The loop changes a record. `begins` and
+/// `withScope`, which are called elsewhere, may use its constants and attachments only.
 package final class ExchangeRecord: @unchecked Sendable {
   /// Which side made the request.
   package enum Direction: Hashable, Sendable {
@@ -37,42 +37,42 @@ package final class ExchangeRecord: @unchecked Sendable {
 
   package let direction: Direction
   package let type: MessageType
-  /// The full name of the method of a peer's request; nil if its route has none, and for a request
-  /// of this side, whose caller knows it.
+  /// The full name of the method of a peer's request; nil if the route has none, and for a request
+  /// of this side, whose caller knows the method.
   package let method: String?
-  /// Whether the request carries items; false for one that was refused before it arrived.
+  /// Whether the request carries items; false if it was refused before it arrived.
   package let isStream: Bool
   /// When the request was made, or arrived.
   package let began: LinkInstant
   private let loop: EventLoop
   private let observers: Observers
   private let attachments = Mutex<[ObjectIdentifier: any Sendable]>([:])
-  /// The metadata of a request of this side, with what the observers have added.
+  /// The metadata of a request of this side, including what observers have added.
   private(set) var metadata: [String: String] = [:]
-  /// Why an interceptor has refused a request of this side.
+  /// Why an interceptor has refused a request of this side; nil if none has.
   private(set) var refusal: LongLinkError?
-  /// What interceptors want to do when it has ended, the last one first.
+  /// The interceptors' functions for the end of the exchange, that of the last one first.
   private var ends: [InterceptedRequest.End] = []
 
   /// The serial on the wire; 0 before the first attempt.
   package private(set) var serial: UInt32 = 0
-  /// The link that has carried it last; nil if none has.
+  /// The last link that has carried the request; nil if none has.
   package private(set) var link: LinkRecord?
   /// When a link took the request's last attempt, or the handler was about to get the request; nil
   /// if neither happened.
   package private(set) var handedOver: LinkInstant?
-  /// How often a link has taken the request. 1 for a request of the peer.
+  /// How often a link has taken the request; 1 for a request of the peer.
   package private(set) var attempts = 0
   /// The bytes of the request's body, without metadata and items; 0 before its first attempt, and
-  /// for one that was refused before it arrived.
+  /// if it was refused before it arrived.
   package private(set) var requestBytes = 0
   /// The bytes of the response's body, without items; 0 if there was none.
   package private(set) var responseBytes = 0
   /// When the exchange ended; nil while it goes on.
   package private(set) var ended: LinkInstant?
-  /// How it ended; nil while it goes on.
+  /// How the exchange ended; nil while it goes on.
   package private(set) var ending: ExchangeEnding?
-  /// What may have happened to the request, over all attempts. Meaningful once it has ended.
+  /// What may have happened to the request, over all attempts. Valid once the exchange has ended.
   package private(set) var delivery = Delivery.notSent
   /// The error that the caller gets; nil for a success, and for a request of the peer.
   package private(set) var error: LongLinkError?
@@ -87,11 +87,13 @@ package final class ExchangeRecord: @unchecked Sendable {
     self.isStream = isStream
     self.loop = loop
     self.observers = observers
-    // Not the time of the loop's turn, which a request of another thread may have missed.
+    // This is the current time, because the request of another thread may be later than the turn's
+    // time.
     began = loop.driver.now
   }
 
-  /// A link has taken the request, or its handler gets it, with a body of `count` bytes.
+  /// Notes that a link has taken the request, or that its handler gets it, with `count` bytes of
+  /// body.
   func handedOver(_ serial: UInt32, _ count: Int, on link: Link) {
     self.serial = serial
     self.link = link.record
@@ -115,12 +117,12 @@ package final class ExchangeRecord: @unchecked Sendable {
     ends = []
   }
 
-  /// Keeps a value of an observer, in place of an earlier one of its type; on any thread.
+  /// Keeps a value of an observer, replacing its earlier value of the same type. On any thread.
   package func attach<Value: Sendable>(_ value: Value) {
     attachments.withLock { $0[ObjectIdentifier(Value.self)] = value }
   }
 
-  /// The value of a type that an observer has attached; on any thread.
+  /// The value of this type that an observer has attached; nil if there is none. On any thread.
   package func attachment<Value: Sendable>(of type: Value.Type) -> Value? {
     attachments.withLock { $0[ObjectIdentifier(type)] as? Value }
   }
@@ -129,8 +131,8 @@ package final class ExchangeRecord: @unchecked Sendable {
 // MARK: - Requests of this side
 
 extension RequestPort {
-  /// Begins the record of a request, where it is made; nil if nobody observes. The interceptors
-  /// change its options.
+  /// Begins the record of a request of this side; nil without observers. Interceptors may change
+  /// `options`.
   func record(
     _ type: MessageType, _ method: MethodName, isStream: Bool = false,
     _ options: inout RequestOptions
@@ -160,7 +162,7 @@ extension ExchangeRecord {
     for observer in observers.all { observer.begins(self, metadata: &metadata) }
   }
 
-  /// The request has ended with what its caller gets.
+  /// Ends the record with the result that the caller gets.
   func end(_ outcome: Outcome) {
     switch outcome {
     case .success(let body):
@@ -173,8 +175,7 @@ extension ExchangeRecord {
     }
   }
 
-  /// The request has ended with a response that is no success. The error's delivery is that of all
-  /// attempts.
+  /// Ends the record with a response other than a success. `error.delivery` covers all attempts.
   func end(_ error: LongLinkError, isRefused: Bool, isInterrupted: Bool) {
     self.error = error
     let code = error.response ?? .deadlinePassed
@@ -185,10 +186,10 @@ extension ExchangeRecord {
 }
 
 extension ExchangeEnding {
-  /// How a request that got no response ended by its error alone; nil if that depends on attempts.
+  /// How a request without a response ended, if its error alone tells; nil if attempts matter too.
   fileprivate init?(_ error: LongLinkError) {
     switch error.code {
-    // The server has left without accepting it.
+    // The server has left without accepting the request.
     case .rejected: self = .refused(error.response ?? .draining)
     case .cancelled: self = .cancelled
     case .deadlineExceeded: self = .expired
@@ -213,8 +214,8 @@ extension ExchangeRecord {
     for observer in observers.all { observer.arrived(self, metadata: entries) }
   }
 
-  /// The responder has made a response with a code and a body of `count` bytes, which the link
-  /// sends unless the exchange has ended.
+  /// Ends the record of a peer's request with the response that the responder has made. `isSent` is
+  /// whether the link sends it, and `count` the bytes of its body.
   func respond(
     _ code: ResponseCode, isRefused: Bool = false, isInterrupting: Bool = false, _ count: Int,
     isSent: Bool, on link: Link

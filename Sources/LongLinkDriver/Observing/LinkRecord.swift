@@ -5,34 +5,34 @@ package import LongLinkTransport
 
 /// What one side knows of one link.
 ///
-/// The loop changes it, and observers read it in the calls that get it.
+/// The loop changes it. Observers may read it during the calls that pass it.
 package final class LinkRecord {
   /// The link's number: unique among the links of its client, or among the last 2³² of its server.
   package let number: UInt32
   package let role: Role
-  /// What a short link's way is called; nil for a long link, and on a server.
+  /// The name of a short link's way; nil for a long link, and on a server.
   package let way: String?
-  /// Whether it is a short link, which carries one exchange.
+  /// Whether the link is a short link, which carries one exchange.
   package let isShort: Bool
   package let began: LinkInstant
   private let observers: Observers
   /// The peer's address, if known.
   package private(set) var peer: SocketAddress?
-  /// When the handshake was complete; nil before, and if it never was.
+  /// When the handshake was complete; nil if it is not.
   package private(set) var opened: LinkInstant?
-  /// Who the peer is, once it is open; nil on a client, and on a server that authenticates nobody.
+  /// The client's principal, once the link is open; nil on a client, or without `authenticate`.
   package var principal: PrincipalRecord?
-  /// How the connection is secured, once it is open; nil if it is plain.
+  /// The security of the connection, once the link is open; nil without security.
   package private(set) var security: ConnectionSecurity?
   /// The requests of this side that the link carried when it began to end, and the requests of the
   /// peer whose handlers ran in tasks.
   package private(set) var underWay = (outbound: 0, inbound: 0)
   package private(set) var ended: LinkInstant?
-  /// Why it ended; nil while it has not.
+  /// Why the link ended; nil while it has not ended.
   package private(set) var reason: CloseReason?
-  /// Why it ended, for people; empty while it has not. Text of the peer in it is escaped.
+  /// Why the link ended, as text; empty while it has not ended. Text from the peer is escaped.
   package private(set) var detail = ""
-  /// What it has counted; meaningful once it has ended.
+  /// The counters of the link. Valid once it has ended.
   package private(set) var counters = ConnectionCounters()
 
   /// Begins the record of a link.

@@ -7,10 +7,10 @@
 /// on the loop, once for each event, and must not block it; `begins` is called where the request is
 /// made, and `withScope` where the handler runs. Each has a default that does nothing.
 package protocol Observer: Sendable {
-  /// This side makes a request. The call is made in the task, or on the thread, of the caller.
+  /// This side makes a request. Called in the caller's task, or on its thread.
   ///
-  /// The peer's handler gets the entries that this adds to `metadata`, or changes. Changes are
-  /// dropped where a dialect has no place for them, or if the metadata would be too large.
+  /// The peer's handler gets the entries that the observer adds to `metadata`, or changes. Changes
+  /// are dropped if a dialect has no place for them, or if the metadata would be too large.
   func begins(_ exchange: ExchangeRecord, metadata: inout [String: String])
   /// A request of the peer has arrived, with this metadata.
   func arrived(_ exchange: ExchangeRecord, metadata: [String: String])
@@ -28,7 +28,7 @@ package protocol Observer: Sendable {
     of exchange: ExchangeRecord, _ handler: () async throws -> AnyBody
   ) async throws -> AnyBody
 
-  /// A link begins: a connection is made or accepted, or a short link.
+  /// A link begins: a connection is made or accepted, or a short link is.
   func began(_ link: LinkRecord)
   /// The handshake of a link is complete.
   func opened(_ link: LinkRecord)

@@ -12,10 +12,10 @@ public struct InterceptedRequest: Sendable {
   public let method: String
   /// The full name of the method's service, such as `chat.Chat`; empty for a method without one.
   public let service: String
-  /// Whether it is a stream, so that items belong to it.
+  /// Whether the request is a stream, so that it carries items.
   public let isStream: Bool
-  /// The options with which it is made: those of the call over those of its method, with what
-  /// interceptors before have changed. What is not set is taken from the configuration.
+  /// The options of the request: those of its call, else of its method, with the changes of earlier
+  /// interceptors. The configuration applies where an option is not set.
   public var options: RequestOptions
 
   private(set) var ends: [End] = []
@@ -30,14 +30,14 @@ public struct InterceptedRequest: Sendable {
     self.options = options
   }
 
-  /// Calls a function once when the request has ended: with its error, nil for a success, and with
-  /// the time that it took.
+  /// Calls a function once when the request has ended, with its error (nil for a success) and the
+  /// time that it took.
   ///
-  /// It is called on the client's loop, which it must not block, before the caller goes on. It must
-  /// make requests of its own in a task or a later job alone, since it may be called within the
-  /// call that makes a request. The functions of several interceptors are called in the reverse
-  /// order. A stream has ended when its response is there, or with its error; the reader may still
-  /// have items to take.
+  /// The function is called on the client's loop, which it must not block, before the caller
+  /// continues. It may be called within the call that makes the request, so it must make requests
+  /// of its own only in a task or a later job. The functions of several interceptors are called in
+  /// reverse order. A stream ends with its response or its error; its reader may still have items
+  /// to take.
   public mutating func whenEnded(
     _ function: @escaping @Sendable (LongLinkError?, Duration) -> Void
   ) {
@@ -45,13 +45,13 @@ public struct InterceptedRequest: Sendable {
   }
 }
 
-/// A function that is called before each request of a client; `ClientConfiguration.interceptors`
-/// has them.
+/// A function that is called before each request of a client; set it in
+/// `ClientConfiguration.interceptors`.
 ///
-/// It may change the request's options, and ask for its end with
-/// ``InterceptedRequest/whenEnded(_:)``. If it throws, the request is not made: its caller gets the
-/// error, if that is a ``LongLinkError``; `cancelled` for a `CancellationError`; and else
-/// `intercepted` with the error's text as `detail`, all with delivery `notSent`.
+/// It may change the request's options, and be told of its end by
+/// ``InterceptedRequest/whenEnded(_:)``. If it throws, the request is not made. Its caller then
+/// gets the error, if that is a ``LongLinkError``; `cancelled` for a `CancellationError`; otherwise
+/// `intercepted` with the error's text as `detail`. The delivery is always `notSent`.
 public typealias RequestInterceptor = @Sendable (inout InterceptedRequest) throws -> Void
 
 extension LongLinkError {

@@ -84,7 +84,7 @@ extension Endpoint {
     } else if host.utf8.contains(UInt8(ascii: ":")) {
       return nil
     }
-    // 253 bytes is the longest DNS name (RFC 1035, section 2.3.4).
+    // The longest DNS name has 253 bytes (RFC 1035, section 2.3.4).
     guard !host.isEmpty, host.utf8.count <= 253,
       host.utf8.allSatisfy({
         (33...126).contains($0) && $0 != UInt8(ascii: "[") && $0 != UInt8(ascii: "]")

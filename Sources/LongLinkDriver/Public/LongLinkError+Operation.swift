@@ -23,7 +23,7 @@ extension LongLinkError.Operation {
 extension LongLinkError.Operation: CustomStringConvertible {
   package var description: String { text(of: "") }
 
-  /// The operation as text; a request's with the name of its method, unless that is empty.
+  /// The operation as text. That of a request contains the name of its method, unless it is empty.
   package func text(of method: String) -> String {
     let name = method.isEmpty ? "" : "\(method) "
     return switch self {

@@ -71,7 +71,8 @@ public struct LongLinkError: Error, Sendable {
   package enum Operation: Hashable, Sendable {
     case request(MessageType, serial: UInt32? = nil)
     case push(MessageType)
-    /// A request that no link carries, as text; the type is that of its endpoint, if it has one.
+    /// A request that no link carries, as text. `type` is the message type of its endpoint, if it
+    /// has one.
     case exchange(String, type: MessageType?)
     /// The validation of a configuration's field.
     case check(String)
@@ -97,8 +98,8 @@ public struct LongLinkError: Error, Sendable {
     var stream: StreamNumber
   }
 
-  /// The number of the stream that an error of a read or write belongs to; 0 for any other error.
-  /// Errors that differ in it alone are equal, because nobody sees it.
+  /// The number of the stream whose read or write failed; 0 for any other error. Errors that differ
+  /// only in this number are equal, because nobody sees it.
   private struct StreamNumber: Equatable {
     let value: UInt64
 
@@ -146,7 +147,7 @@ public struct LongLinkError: Error, Sendable {
   public var code: Code { storage.code }
   /// What may have happened to the request, over all of its attempts.
   public var delivery: Delivery { storage.delivery }
-  /// The operation, for an error that is derived from this one.
+  /// The operation that failed, for an error that is derived from this one.
   package var doing: Operation { storage.operation }
   /// The operation as text, with the method, message type and serial of a request.
   public var operation: String { storage.operation.text(of: storage.method) }
@@ -160,8 +161,8 @@ public struct LongLinkError: Error, Sendable {
   public var serial: UInt32? { storage.operation.serial }
   /// The configuration field that is invalid, such as `heartbeat.interval`.
   public var field: String? { storage.operation.field }
-  /// Details for people. Text from the peer is escaped and cut to 200 bytes; `body` has all of it.
-  /// The body of an application's code is shown if it is a text.
+  /// Details for people. Text from the peer is escaped and cut to 200 bytes; `body` has the whole.
+  /// If an application's code comes with a body that is text, it is shown.
   public var detail: String { storage.detail }
   /// The peer of the operation, if known.
   public var peer: SocketAddress? { storage.peer }
@@ -169,10 +170,11 @@ public struct LongLinkError: Error, Sendable {
   public var response: ResponseCode? { storage.response }
   /// In a dialect, the number that stands for `response` on the wire, with its name and meaning.
   public var dialectCode: DialectErrorCode? { storage.dialectCode }
-  /// The body of the peer's response: the application's from code 1000 on, else a text for people.
+  /// The body of the peer's response: the application's from code 1000 on, otherwise a text for
+  /// people.
   public var body: [UInt8] { storage.body }
-  /// The retry delay that the peer, or a proxy in its place, asked for, if any: unchanged, up to 49
-  /// days. The library itself waits at most `ReconnectPolicy.longestHint`.
+  /// The retry delay for which the peer, or a proxy in its place, asked, unchanged and up to 49
+  /// days; nil if none. The library itself waits at most `ReconnectPolicy.longestHint`.
   public var retryAfter: Duration? { storage.retryAfter }
   /// The system's `errno`, if a system call failed.
   public var systemError: Int32? { storage.systemError }
@@ -180,13 +182,13 @@ public struct LongLinkError: Error, Sendable {
   public var closeReason: CloseReason? { storage.closeReason }
   /// Why the connection could not be secured, if that failed the operation.
   public var securityFailure: SecurityFailure? { storage.securityFailure }
-  /// For a stream, the number of items that were read before the error; nil for anything else.
+  /// For a stream, the number of items that were read before the error; nil for other operations.
   public var itemsReceived: UInt64? { storage.itemsReceived }
 }
 
 extension LongLinkError {
-  /// The error with a delivery that also covers earlier attempts of the request. `refusal` says how
-  /// the peer refused one of them.
+  /// Returns the error with a delivery that also covers earlier attempts of the request. `refusal`
+  /// says how the peer refused one of them.
   package func after(_ past: Delivery, _ refusal: String? = nil) -> LongLinkError {
     let whole = delivery.after(past)
     guard whole != delivery else { return self }
@@ -197,7 +199,7 @@ extension LongLinkError {
     return changed { $0.delivery = whole }.noting(note)
   }
 
-  /// Returns the error with a note behind its detail, if there is one.
+  /// Returns the error with a note after its detail; unchanged if the note is nil.
   package func noting(_ note: String?) -> LongLinkError {
     guard let note else { return self }
     return changed { $0.detail = $0.detail.isEmpty ? note : "\($0.detail); \(note)" }
@@ -217,7 +219,7 @@ extension LongLinkError {
   /// Whether a read or write of the stream with this number has failed.
   package func isOf(stream: UInt64) -> Bool { stream != 0 && storage.stream.value == stream }
 
-  /// Returns the error with the delivery of its request, which is known now.
+  /// Returns the error with the final delivery of its request.
   package func with(delivery: Delivery) -> LongLinkError {
     changed { $0.delivery = delivery }
   }
@@ -274,7 +276,8 @@ extension LongLinkError {
       systemError = errno
     case .closedHere:
       code = .closed
-    // A gateway's server of TLS 1.3 may say so when a short link's request has begun to leave.
+    // With TLS 1.3, a gateway's server may report this after a short link's request has begun to
+    // leave.
     case .securityFailed(.clientCertificateRequired) where isShort,
       .securityFailed(.certificateRejected) where isShort:
       code = .securityFailed

@@ -139,7 +139,7 @@ package final class BroadcastBox<Element: Broadcastable>: Sendable {
       state.bytes -= element.bufferedBytes
       return .element(element)
     }
-    // A sequence throws once and then has ended.
+    // A sequence throws its error once, and then has ended.
     if case .overflow = state.ending {
       defer { state.ending = .end }
       return state.ending

@@ -3,13 +3,13 @@
 internal import LongLinkCore
 internal import Synchronization
 
-/// The subscriptions by key, and counters of their losses. It may be used from any thread.
+/// Subscriptions by key, and counters of the elements that they lost. Any thread may use it.
 package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastable>: Sendable {
   /// The losses of all buffers since the list was made.
   package struct Counts: Sendable {
-    /// Elements that a full buffer dropped.
+    /// The number of elements that full buffers dropped.
     package var dropped: UInt64 = 0
-    /// Sequences that ended because their buffers were full.
+    /// The number of sequences that ended because their buffers were full.
     package var closed: UInt64 = 0
   }
 
@@ -23,8 +23,8 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
   private struct State {
     var nextID: UInt64 = 0
     /// The subscriptions in the order of their numbers, so that one is found fast among many. Ended
-    /// ones are removed together when they are half of all: each costs little, however many end at
-    /// once.
+    /// ones stay until they are half of all, and are then removed together: so the cost of each is
+    /// small, however many end at once.
     var subscriptions: [Subscription] = []
     var ended = 0
     var counts = Counts()
@@ -58,7 +58,7 @@ package final class BroadcastList<Key: Hashable & Sendable, Element: Broadcastab
   package var counts: Counts { state.withLock { $0.counts } }
   /// The number of subscriptions.
   package var subscriberCount: Int { state.withLock { $0.subscriptions.count - $0.ended } }
-  /// The number of places in the list, with those that ended subscriptions have left.
+  /// The number of places in the list, including those of ended subscriptions.
   var placeCount: Int { state.withLock { $0.subscriptions.count } }
 
   /// Subscribes to the elements of one key, or of all if nil; the sequence ends with the list.
@@ -140,7 +140,7 @@ package final class BroadcastSubscription<Element: Broadcastable>: Sendable {
     end()
   }
 
-  /// Returns the next element of a sequence that throws `Failure`; nil at its end.
+  /// Returns the next element of a sequence that throws `Failure`; nil at its end, or if cancelled.
   func next<Failure: Error>(failing: Failure.Type) async throws(Failure) -> Element? {
     switch await box.next() {
     case .element(let element):

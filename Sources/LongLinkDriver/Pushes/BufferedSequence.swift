@@ -2,7 +2,7 @@
 
 package import LongLinkCore
 
-/// A buffered sequence of pushes, decoded messages or events, from the moment it was made.
+/// A buffered sequence of pushes, decoded messages or events, beginning when the sequence is made.
 ///
 /// It ends when the client closes. With a `close` buffer it ends by throwing `overloaded` when its
 /// consumer has fallen behind. A sequence of messages throws `decodingFailed` for a body that does
@@ -48,7 +48,7 @@ extension BufferedSequence where Element: Broadcastable {
 }
 
 extension BufferedSequence {
-  /// Makes a sequence of messages from their pushes, which are decoded as they are taken.
+  /// Makes a sequence of messages from a sequence of pushes. Each push is decoded when it is taken.
   package init<Ending: Error>(_ pushes: BufferedSequence<Push, Ending>)
   where Element: PushMessage, Failure == LongLinkError {
     counts = pushes.counts

@@ -2,20 +2,21 @@
 
 internal import LongLinkCore
 
-/// A push of this side, and what a link must allow for it.
+/// A push of this side, and the checks whether a link can send it.
 struct OutgoingPush {
   let type: MessageType
   let body: any BodyEncodable & Sendable
   let priority: UInt32
 
-  /// Whether it need not wait. One that cannot be encoded fails when it is sent.
+  /// Whether the push need not wait for room. A push that cannot be encoded fails only when it is
+  /// sent.
   func hasRoom(on link: Link) -> Bool {
     guard link.isOpen else { return false }
     if link.takesLarge { return link.hasRoom }
     return link.connection.marks.admits((try? body.encodedByteCount) ?? 0)
   }
 
-  /// Returns the size of its body; throws if it could not be sent even with room for it.
+  /// Returns the size of the push's body; throws if the link could not send it even with room.
   @discardableResult
   func validate(on link: Link) throws(LongLinkError) -> Int {
     guard link.isOpen else {
@@ -44,7 +45,7 @@ struct OutgoingPush {
     return LongLinkError(code, doing: .push(type), detail: "\(error)", peer: link.peer)
   }
 
-  /// Sends it; it is written by the end of this turn.
+  /// Sends the push; it is written by the end of this turn.
   func send(on link: Link) throws(LongLinkError) {
     let size = try validate(on: link)
     do throws(BodyError) {

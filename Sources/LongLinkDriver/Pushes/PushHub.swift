@@ -3,15 +3,15 @@
 package import LongLinkCore
 internal import Synchronization
 
-/// Hands pushes to handlers and subscribers. It may be used from any thread.
+/// Hands pushes to handlers and subscribers. Any thread may use it.
 package final class PushHub: Sendable {
-  /// Losses since the hub was made.
+  /// Pushes that were lost since the hub was made.
   package struct Counts: Sendable {
-    /// Pushes that a full buffer dropped.
+    /// The number of pushes that full buffers dropped.
     package var dropped: UInt64 = 0
-    /// Pushes without a subscriber or handler.
+    /// The number of pushes without a subscriber or handler.
     package var unhandled: UInt64 = 0
-    /// Sequences that ended because their buffers were full.
+    /// The number of sequences that ended because their buffers were full.
     package var closed: UInt64 = 0
   }
 
@@ -77,7 +77,7 @@ extension Push: Broadcastable {
 }
 
 extension Push {
-  /// Calls a handler with the decoded push, which counts in the peer's account until it returns.
+  /// Calls a handler with the decoded push, whose memory counts for the peer until it returns.
   package func withDecoded<Message: PushMessage>(
     as type: Message.Type, in peer: Peer,
     _ handler: (Result<Message, LongLinkError>) -> Void
@@ -101,7 +101,7 @@ extension Push {
 }
 
 extension PushMessage {
-  /// Decodes a push of its type; throws `decodingFailed`, delivery `answered`.
+  /// Decodes a push of this message; throws `decodingFailed`, delivery `answered`.
   package init(_ push: Push) throws(LongLinkError) {
     do throws(BodyError) {
       self = try Self(copying: push.body)

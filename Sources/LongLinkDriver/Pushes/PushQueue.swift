@@ -17,9 +17,9 @@ package final class PushQueue: TimerHandler {
     let bytes: Int
     let gate: Gate<Result<Void, LongLinkError>>
     let timer: LoopTimer
-    /// How long it may wait, in nanoseconds.
+    /// How long the push may wait, in nanoseconds.
     let time: Int64
-    /// The link that it waits for.
+    /// The link for which the push waits.
     var link: Link
     let position: UInt32
   }
@@ -34,11 +34,11 @@ package final class PushQueue: TimerHandler {
   }
 
   private let loop: EventLoop
-  /// The most pushes that may wait.
+  /// The most pushes that may wait at a time.
   private let maxWaiting: Int
-  /// The most bytes that the bodies of waiting pushes may have.
+  /// The most bytes that the bodies of all waiting pushes may have together.
   private let maxWaitingBytes: Int
-  /// The timeout of a push without one, in nanoseconds.
+  /// The timeout of a push whose options have none, in nanoseconds.
   private let defaultTimeout: Int64
   /// The waiting pushes by id; the order of this dictionary must not matter.
   private var waiting: [UInt64: Waiting] = [:]
@@ -118,7 +118,7 @@ package final class PushQueue: TimerHandler {
     guard !isPumping else { return }
     isPumping = true
     defer { isPumping = false }
-    // After a migration: the old link is not kept for those that go on waiting.
+    // After a move to another link, waiting pushes must not retain the old one.
     if let position = order.first, waiting[position.id]?.link !== link {
       for id in waiting.keys { waiting[id]?.link = link }
     }

@@ -3,10 +3,10 @@
 internal import LongLinkCore
 @_spi(Loop) package import LongLinkTransport
 
-/// A channel for code that is not on its loop.
+/// A channel of a stream, for code that is not on its loop.
 @usableFromInline package struct BoundChannel: Sendable {
   private let bound: LoopBound<ItemChannel>
-  /// Where the items that a server's handler reads are counted, decoded; otherwise nil.
+  /// Counts the memory of the decoded items that a server's handler reads; nil otherwise.
   let decoded: DecodedMemory?
 
   package init(_ channel: ItemChannel, decoded: DecodedMemory? = nil) {
@@ -16,11 +16,11 @@ internal import LongLinkCore
 
   package var loop: EventLoop { bound.loop }
 
-  /// The channel; on the loop.
+  /// The channel. Use it only on the loop.
   package var value: ItemChannel { bound.value }
 
-  /// Returns an error of a read or write with the delivery of the request, which was cancelled
-  /// because of it, once that has ended.
+  /// Returns the error of a read or write, with the delivery of its request. The error has
+  /// cancelled the request, so this waits until the request has ended.
   func settled(_ error: LongLinkError) async -> LongLinkError {
     guard error.delivery == .sent else { return error }
     return await suspend { (waiter: Waiter<LongLinkError>) in
@@ -28,7 +28,7 @@ internal import LongLinkCore
     }
   }
 
-  /// Runs a function on the loop: now, or in a job.
+  /// Runs a function on the loop: at once if this is the loop, otherwise in a job.
   func onLoop(_ work: @escaping @Sendable (ItemChannel) -> Void) {
     if loop.isCurrent {
       work(bound.value)

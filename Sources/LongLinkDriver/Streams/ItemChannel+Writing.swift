@@ -6,13 +6,13 @@ extension ItemChannel {
   /// Whether an item has been passed to the connection.
   package var hasWritten: Bool { writing.hasBegun }
 
-  /// The number of items that the connection has taken to send them later.
+  /// The number of items that the connection could not encode at once, and took to send later.
   package var itemsTaken: UInt64 { writing.taken }
 
-  /// Whether no item waits.
+  /// Whether no item of this side waits to be sent.
   var isFlushed: Bool { writing.isFlushed }
 
-  /// Why nothing can be written any more; nil if it can.
+  /// Why no item can be written any more; nil if items can be written.
   private var writeFailure: LongLinkError? {
     guard sendsItems else {
       return error(.unsupported, "this exchange carries no items of this side")
@@ -25,13 +25,13 @@ extension ItemChannel {
     }
   }
 
-  /// Why an item was not sent whose exchange has ended.
+  /// Why an item was not sent whose stream has ended.
   var endedError: LongLinkError { writeFailure ?? error(.closed, "the exchange has ended") }
 
-  /// Whether an item would go to the connection at once, and none waits there.
+  /// Whether an item would go to the connection at once, because no other item waits.
   package var canWriteNow: Bool { writing.isFlushed && port != nil }
 
-  /// Writes an item if it need not wait for others.
+  /// Writes an item, unless it has to wait for earlier items.
   @inline(__always)
   package func write(_ item: borrowing RequestBody) -> Write {
     if outcome != nil || writing.hasEnd || !sendsItems, let writeFailure {
@@ -61,8 +61,8 @@ extension ItemChannel {
         writing.passed(isTaken: true)
         return .taken
       case .ended where isRequester && outcome == nil:
-        // The response has begun to arrive, or the link is lost, and the outcome follows. If that
-        // is a refusal, the request and this item may be sent again.
+        // The response has begun to arrive, or the link is lost; the outcome will follow. If it is
+        // a refusal, the request and this item may be sent again.
         return .mustWait
       case .ended:
         return .failed(endedError)
@@ -72,8 +72,8 @@ extension ItemChannel {
     }
   }
 
-  /// Waits until the connection has sent an item that it took, with its number among them; returns
-  /// the number of the wait, nil if that is decided.
+  /// Waits until the connection has sent an item that it took; `item` is its number among these.
+  /// Returns the number of the wait; nil if the item's fate is known already.
   package func awaitSent(
     _ waiter: Waiter<Result<Void, LongLinkError>>, item: UInt64
   ) -> UInt64? {
@@ -88,7 +88,7 @@ extension ItemChannel {
     return nil
   }
 
-  /// Writes an item behind those that wait; returns the number of the wait.
+  /// Queues an item behind those that wait; returns the number of the wait.
   package func enqueue(
     _ item: RequestBody, _ waiter: Waiter<Result<Void, LongLinkError>>
   ) -> UInt64 {
@@ -104,7 +104,7 @@ extension ItemChannel {
     if writing.isAwaited { armForWriting() }
   }
 
-  /// The connection has encoded the item that it took.
+  /// Handles that the connection has encoded the item that it took.
   func itemSent() {
     writing.sent()?(.success(()))
     sendWaiting()
@@ -130,13 +130,13 @@ extension ItemChannel {
     while let waiter = writing.removeWaiter() { waiter(.failure(error)) }
   }
 
-  /// Ends this side's items, behind those that wait. A responder's have no end but the response.
+  /// Ends this side's items, after those that wait. A responder's items end with its response.
   package func endItems() {
     guard sendsItems, writing.end() else { return }
     if isRequester, writing.isEmpty { port?.endItems() }
   }
 
-  /// Calls a function once no item waits, and the other one if the peer takes none in time.
+  /// Calls `function` once no item waits, or `late` if the peer takes none within `itemTimeout`.
   func whenWritten(_ function: @escaping () -> Void, orLate late: @escaping () -> Void) {
     writing.whenWritten(function, orLate: late)
     armForWriting()

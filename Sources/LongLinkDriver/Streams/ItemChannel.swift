@@ -11,26 +11,25 @@ internal import Synchronization
 /// the request arrives. One task reads at a time; any number can write, in the order of their
 /// calls.
 package final class ItemChannel {
-  /// What a read returned.
+  /// The result of a read.
   package enum Read: Sendable {
     case items([[UInt8]])
-    /// There are no more items. For the requester, with the outcome of the request.
+    /// There are no more items. The requester also gets the outcome of the request.
     case ended(Outcome)
   }
 
-  /// What became of an item that was written.
+  /// The result of writing an item.
   package enum Write {
     case done
     case failed(LongLinkError)
-    /// The connection has taken it, and waits for credit or room.
+    /// The connection has taken the item, and sends it when there are credit and room.
     case taken
     /// The item has to wait for other items, or for the request to be sent.
     case mustWait
   }
 
   package let loop: EventLoop
-  /// The stream's number in this process, from 1: other connections have streams with the same
-  /// serial.
+  /// The stream's number in this process, from 1. A serial may be used on several connections.
   let number = ItemChannel.count.add(1, ordering: .relaxed).newValue
   /// The type of the request, for errors.
   private let type: MessageType
@@ -39,45 +38,45 @@ package final class ItemChannel {
   /// The directions in which this side may send and receive.
   private let shape: StreamShape
   let isRequester: Bool
-  /// The requester's window, if it does not have the configured size.
+  /// The requester's window, in bytes; nil for the configured size.
   private let window: Int?
   private let itemTimeout: Int64?
-  /// Whether the requester opens the stream again where its next connection is.
+  /// Whether the requester opens the stream again when it moves to another connection.
   let isResuming: Bool
-  /// Whether the request was cancelled because there is another connection.
+  /// Whether the request was cancelled because there is another connection for the stream.
   private(set) var isReplaced = false
-  /// Since when a link has carried the request; nil before.
+  /// Since when a link carries the request; nil if none does.
   private(set) var carriedSince: LinkInstant?
 
   private static let count = Atomic<UInt64>(0)
 
   /// The link that carries the request; nil before it is sent, and when the exchange has ended.
   @safe @exclusivity(unchecked) private(set) var port: StreamPort?
-  /// The link's number for the request that it carries or has carried, and its peer.
+  /// The request's serial on the link that carries or has carried it, and the link's peer.
   private var serial: UInt32?
   private var peer: SocketAddress?
-  /// How the exchange has ended: for a responder, always with an error; nil while it has not.
+  /// How the exchange has ended; nil while it goes on. For a responder, it is always an error.
   @safe @exclusivity(unchecked) package private(set) var outcome: Outcome?
-  /// Whether the requester has ended its items; the exchange goes on.
+  /// Whether the requester has ended its items. The exchange goes on.
   private var peerHasEnded = false
-  /// Whether the response to the requester has begun to arrive: no item has a time limit then.
+  /// Whether the requester's response has begun to arrive, so that no item has a time limit.
   private var isBeingAnswered = false
-  /// The link of an exchange that has ended, while it counts items that the application has not
+  /// The link of an ended exchange, as long as items count there that the application has not
   /// taken.
   private var pastPort: LoopBound<StreamPort>?
 
-  // Neither half calls anything while it is changed, so that no check at run time is needed.
+  // While a half is changed it calls nothing, so it needs no exclusivity checks at run time.
   @safe @exclusivity(unchecked) private var reading = ItemReading()
   @safe @exclusivity(unchecked) var writing = ItemWriting()
   private var timer: LoopTimer?
 
-  /// Waits for the outcome of the requester's exchange.
+  /// The functions that wait for the outcome of the requester's exchange.
   private var onOutcome: [(Outcome) -> Void] = []
-  /// Calls that wait for the end of the exchange.
+  /// The callers that wait for the end of the exchange.
   private var awaitsEnd: [(id: UInt64, waiter: Waiter<Void>)] = []
   private var lastID: UInt64 = 0
 
-  /// Makes the requester's side.
+  /// Makes the channel of a requester.
   package init(
     _ type: MessageType, _ shape: StreamShape, _ options: StreamOptions,
     of method: MethodName? = nil, isResuming: Bool = false, on loop: EventLoop
@@ -92,7 +91,7 @@ package final class ItemChannel {
     itemTimeout = options.itemTimeout?.clampedNanoseconds
   }
 
-  /// Makes the responder's side of a request that has arrived.
+  /// Makes the channel of a responder, whose request has arrived.
   init(
     _ type: MessageType, _ shape: StreamShape, of method: MethodName?, itemTimeout: Int64?,
     serial: UInt32, on link: Link
@@ -120,7 +119,7 @@ package final class ItemChannel {
     shape.contains(isRequester ? .requestItems : .responseItems)
   }
 
-  /// What the request asks for, as the core needs it.
+  /// The credit and directions that the request asks for, in the form of the core.
   func terms(on link: Link) -> StreamTerms {
     StreamTerms(
       credit: shape.contains(.responseItems)
@@ -132,7 +131,7 @@ package final class ItemChannel {
 // MARK: - The exchange
 
 extension ItemChannel {
-  /// A link carries the request.
+  /// Handles that a link now carries the request.
   func opened(on link: Link, serial: UInt32) {
     port = StreamPort(link: link, serial: serial)
     self.serial = serial
@@ -144,10 +143,10 @@ extension ItemChannel {
     sendWaiting()
   }
 
-  /// The request is about to be cancelled, because there is another connection for the stream.
+  /// Notes that the request will be cancelled because another connection takes over the stream.
   func replace() { isReplaced = true }
 
-  /// No link carries the request any more; it will be sent again.
+  /// Handles that no link carries the request any more. It will be sent again.
   func detached() {
     port = nil
     serial = nil
@@ -158,25 +157,25 @@ extension ItemChannel {
     if !writing.isEmpty { armForWriting() }
   }
 
-  /// The response has begun to arrive.
+  /// Handles that the response has begun to arrive.
   func responseBegan() {
     isBeingAnswered = true
     reading.deadline = .distantFuture
     writing.deadline = .distantFuture
   }
 
-  /// Ends the responder's side.
+  /// Ends the responder's side of the exchange.
   func close(_ detail: String) {
     ended(.failure(error(.closed, detail)))
   }
 
-  /// The exchange has ended; for a responder, by a cancel or with its connection.
+  /// Ends the exchange. A responder's ends early by a cancel, or with its connection.
   func ended(_ outcome: Outcome) {
     guard self.outcome == nil else { return }
     let outcome = outcome.mapError { named($0) }
     self.outcome = outcome
-    // A handler that goes on regardless must not keep them: a peer could cancel one stream after
-    // the other, and each would hold a window.
+    // The items are dropped even if the handler goes on. Otherwise a peer could cancel streams one
+    // by one, each of which would retain a window of items.
     if !isRequester { reading.drop() }
     if let port, port.holdsUnread { pastPort = LoopBound(port, on: loop) }
     port = nil
@@ -192,19 +191,19 @@ extension ItemChannel {
     awaitsEnd = []
   }
 
-  /// Calls a function once with the outcome of the requester's exchange.
+  /// Calls a function once, with the outcome of the requester's exchange.
   package func whenEnded(_ function: @escaping (Outcome) -> Void) {
     if let outcome { function(outcome) } else { onOutcome.append(function) }
   }
 
-  /// Calls a function with an error of a read or write and the delivery of the request, once that
-  /// has ended: it was cancelled because of the error.
+  /// Calls a function with the error of a read or write, and with the delivery of the request. The
+  /// error has cancelled the request, so this waits until it has ended.
   func settle(_ error: LongLinkError, _ function: @escaping (LongLinkError) -> Void) {
     guard isRequester, error.delivery == .sent else { return function(error) }
     whenEnded { function(error.with(delivery: $0.delivery)) }
   }
 
-  /// Waits for the end of the exchange; returns the number of the wait, nil if it has ended.
+  /// Waits for the end of the exchange; returns the number of the wait, or nil if it has ended.
   package func awaitEnd(_ waiter: Waiter<Void>) -> UInt64? {
     guard outcome == nil else {
       waiter(())
@@ -249,10 +248,10 @@ extension ItemChannel {
   /// Whether items wait for the application.
   var hasWaiting: Bool { !reading.inbox.isEmpty }
 
-  /// Whether an item has come: then the peer has run its handler.
+  /// Whether any item has arrived. If so, the peer has run its handler.
   var hasReceived: Bool { reading.hasReceived }
 
-  /// An item, or the end of the items, has arrived.
+  /// Handles an item, or the end of the items, that has arrived.
   @inline(__always)
   func received(_ item: Arrival, on link: Link) {
     guard item.kind != .end else { return receivedEnd() }
@@ -263,26 +262,26 @@ extension ItemChannel {
     }
   }
 
-  /// The requester has ended its items; the exchange goes on.
+  /// Handles the end of the requester's items. The exchange goes on.
   private func receivedEnd() {
     reading.setPeerStuck(false)
     peerHasEnded = true
     wakeReader()
   }
 
-  /// The peer gets no credit for the rest of an item, because whole items were not taken.
+  /// Notes that the peer lacks credit for the rest of an item until whole items are taken.
   func peerIsStuck() {
     reading.setPeerStuck(true)
     unstick()
   }
 
-  /// Lets a peer go on that is stuck, if the application has all whole items.
+  /// Gives a stuck peer credit, if the application has taken all whole items.
   private func unstick() {
     if reading.unsticks() { port?.lent() }
   }
 
-  /// Returns up to `limit` items, or the end; nil if there is nothing yet. Items that were returned
-  /// before count as taken.
+  /// Returns up to `limit` items, or the end; nil if nothing has arrived. Items of earlier reads
+  /// count as taken from now on.
   package func read(upTo limit: Int) -> Read? {
     takeBack()
     guard let items = reading.next(upTo: limit) else { return end }
@@ -290,8 +289,8 @@ extension ItemChannel {
     return .items(items)
   }
 
-  /// Returns the next item if it is here, without an array of items around it. Items that were
-  /// returned before count as taken.
+  /// Returns the next item; nil if none has arrived. Needs no array of items. Items of earlier
+  /// reads count as taken from now on.
   @inline(__always)
   func readOne() -> [UInt8]? {
     takeBack()
@@ -315,7 +314,7 @@ extension ItemChannel {
     }
   }
 
-  /// The end of the items, if it has come.
+  /// The end of the items, if all were read; nil if more may come.
   private var end: Read? {
     guard let outcome else { return peerHasEnded ? .ended(.success([])) : nil }
     guard isRequester else { return .ended(outcome) }
@@ -336,7 +335,7 @@ extension ItemChannel {
     return id
   }
 
-  /// Ends a wait of a task that was cancelled.
+  /// Ends the wait of a task that was cancelled.
   package func cancelRead(_ id: UInt64) {
     if let resume = reading.cancel(id) { resume(failedRead(.cancelled, "")) }
   }
@@ -348,15 +347,15 @@ extension ItemChannel {
     .ended(.failure(error(code, detail).with(itemsReceived: itemsRead)))
   }
 
-  /// Whether the responder's connection is to be left: one of the sides has said so.
+  /// Whether the responder's connection is being left: one side has sent a goaway.
   var isDraining: Bool { !isRequester && port?.isDraining ?? false }
 
-  /// The connection is to be left.
+  /// Handles that the connection is being left, which ends reads that asked for it.
   func drains() {
     if let resume = reading.drain() { resume(.ended(.success([]))) }
   }
 
-  /// Drops all items from here on: nobody will read them.
+  /// Drops all items from now on, because nobody will read them.
   package func discardItems() { reportTaken(reading.discard()) }
 }
 
@@ -364,7 +363,7 @@ extension ItemChannel {
 
 extension ItemChannel: TimerHandler {
   private func armForReading() {
-    // Nobody can send an item of a stream that waits to be opened again.
+    // While a stream waits to be opened again, nobody can send its items.
     guard let itemTimeout, !isBeingAnswered, !isResuming || port != nil else { return }
     reading.deadline = loop.now + itemTimeout
     arm()
@@ -391,7 +390,7 @@ extension ItemChannel: TimerHandler {
     }
     if writing.expires(at: now) {
       failWriters(error(.deadlineExceeded, "the peer took no item within \(itemTimeText)"))
-      // Nobody else gives up an item that the connection has taken.
+      // An item that the connection has taken is given up by nobody else.
       writing.onLate?()
     }
     arm()

@@ -4,12 +4,12 @@ internal import LongLinkCore
 
 /// Items that have arrived and wait for the application, in order.
 ///
-/// Small ones are kept in one buffer, in which each takes less than the credit that was granted for
-/// it. The buffer doubles as it grows, so that its memory is up to twice that. Larger ones are kept
-/// one by one, so that their bytes are not copied again.
+/// Small items share one buffer, in which each takes less than the credit that was granted for it.
+/// The buffer doubles as it grows, so its memory is up to twice that. Each larger item keeps its
+/// own bytes, which are not copied again.
 struct ItemInbox: ~Copyable {
-  /// The items: of each its cost and its size in four bytes each, and, unless it is in `joined`,
-  /// its bytes.
+  /// For each item its cost and size, of four bytes each, and its bytes, unless these are in
+  /// `joined`.
   private var bytes = ByteQueue()
   private var joined: [[UInt8]] = []
   /// The index in `joined` of the next item.
@@ -17,13 +17,13 @@ struct ItemInbox: ~Copyable {
   private(set) var count = 0
 
   private static let headerLength = 8
-  /// The size from which an item has memory of its own, so that it is copied once instead of twice.
+  /// The size, in bytes, from which on an item keeps its own memory: it is copied once, not twice.
   static let leastAlone = 4_096
   /// The mark in place of the size of an item that is in `joined`.
   private static let isJoined = UInt32.max
 
   var isEmpty: Bool { count == 0 }
-  /// The bytes that it has allocated, without the items that have memory of their own.
+  /// The bytes that the inbox has allocated, without items that have memory of their own.
   var allocatedBytes: Int { bytes.capacity + joined.capacity * MemoryLayout<[UInt8]>.stride }
 
   mutating func append(_ item: RawSpan, cost: Int) {
@@ -45,7 +45,7 @@ struct ItemInbox: ~Copyable {
     }
   }
 
-  /// Takes the first item, with its cost. There must be one.
+  /// Removes the first item, and returns it with its cost. There must be one.
   mutating func removeFirst() -> (item: [UInt8], cost: Int) {
     precondition(count > 0)
     let start = bytes.position
@@ -71,7 +71,7 @@ struct ItemInbox: ~Copyable {
       joined.removeAll(keepingCapacity: joined.count <= 16)
       nextJoined = 0
     } else if nextJoined >= 16, nextJoined >= joined.count / 2 {
-      // A reader that is always behind would let it grow without end.
+      // Otherwise, a reader that is always behind would let the array grow without end.
       joined.removeFirst(nextJoined)
       nextJoined = 0
     }

@@ -4,18 +4,18 @@ internal import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
 internal import Synchronization
 
-/// The position of a reader in the items of the peer, as bytes.
+/// Reads the items of the peer, as bytes.
 ///
-/// With a lease, it reads the items of a response: an error cancels the request, and so does the
+/// With a lease, these are the items of a response: an error cancels the request, and so does the
 /// release of the last copy before the end.
 @usableFromInline package struct ItemReader: Sendable {
   private let channel: BoundChannel
   private let batch = ItemBatch()
   private let lease: StreamLease?
-  /// The memory of the item that was returned last, decoded; nil where nobody counts it.
+  /// The memory of the item that was returned last, in decoded form; nil if nobody counts it.
   let memory: ItemMemory?
   private var hasEnded = false
-  /// Whether the items end when the connection is to be left.
+  /// Whether the items end when the connection is being left.
   var endsWhenDraining = false
   /// The error of an item that does not decode, which has cancelled the request.
   private var failure: LongLinkError?
@@ -36,7 +36,7 @@ internal import Synchronization
     if let item = takeReady() { return item }
     if hasEnded { return nil }
     if let failure { throw failure }
-    // What the loop has handed over would be read although the connection is to be left.
+    // One item at a time if draining ends the items: a batch would be read nevertheless.
     let limit = channel.loop.isCurrent || endsWhenDraining ? 1 : 64
     switch await nextRead(of: channel, upTo: limit, untilDraining: endsWhenDraining) {
     case .items(var items):
@@ -50,19 +50,20 @@ internal import Synchronization
       lease?.end(with: response)
       return nil
     case .ended(.failure(let error)):
-      // After an error, also one of this read alone, there is no end to report.
+      // After an error, even if only this read has failed, there is no end to report.
       guard let lease else { throw error }
       lease.cancel()
       throw await channel.settled(error)
     }
   }
 
-  /// The error of the item that was returned last; the items before it count as received.
+  /// Returns the error for the item that was returned last. Only the items before it count as
+  /// received.
   mutating func undecodable(_ reason: BodyError) async -> LongLinkError {
     lease?.cancel()
     let others = UInt64(batch.count) + 1
     let error = await channel.loop.run { [channel] in channel.value.undecodable(reason, others) }
-    // Whoever has asked for the items gets no other; a handler goes on with the next one.
+    // A requester gets no further items; a handler continues with the next one.
     if lease != nil {
       failure = error
       batch.clear()
@@ -70,7 +71,7 @@ internal import Synchronization
     return error
   }
 
-  /// The next item, if it is here. Usually it is, and nothing has to wait.
+  /// Takes the next item if it has arrived, so that nothing has to wait.
   @inline(__always)
   private func takeReady() -> [UInt8]? {
     guard failure == nil else { return nil }
@@ -81,17 +82,17 @@ internal import Synchronization
   }
 }
 
-/// Items that the loop has handed over together and that were not returned yet. All iterators take
-/// from them: one may stop in the middle, and another go on.
+/// Items that the loop has handed over together and that were not returned yet. All copies of an
+/// iterator take from them, so one may continue where another stopped.
 final class ItemBatch: Sendable {
-  /// The next item last.
+  /// The items in reverse order: the next one is last.
   private let items = Mutex<[[UInt8]]>([])
   private let left = Atomic(0)
 
-  /// The number of items.
+  /// The number of items that were not returned yet.
   var count: Int { left.load(ordering: .relaxed) }
 
-  /// Adds items behind those that are here, the first one last.
+  /// Adds items, in reverse order, behind those that were not returned yet.
   func put(_ items: [[UInt8]]) {
     self.items.withLock { kept in
       if kept.isEmpty { kept = items } else { kept.insert(contentsOf: items, at: 0) }
@@ -119,17 +120,17 @@ final class ItemBatch: Sendable {
 }
 
 extension ItemChannel {
-  /// The error of an item that was read and does not decode; of those that were read, `others` do
-  /// not count as received.
+  /// Returns the error for an item that does not decode. Of the items that were read, the last
+  /// `others` do not count as received.
   func undecodable(_ reason: BodyError, _ others: UInt64) -> LongLinkError {
-    // Whoever responds with items has run the handler.
+    // A peer that responds with items has run its handler.
     let code: LongLinkError.Code = reason.code == .outOfMemory ? .overloaded : .decodingFailed
     return error(code, "\(reason)", delivery: isRequester ? .answered : nil)
       .with(itemsReceived: itemsRead - min(itemsRead, others))
   }
 }
 
-/// Waits on the loop for items, or for the end.
+/// Waits on the loop for up to `limit` items, or for the end.
 private func nextRead(
   of channel: BoundChannel, upTo limit: Int, untilDraining: Bool
 ) async -> ItemChannel.Read {

@@ -2,27 +2,27 @@
 
 internal import LongLinkCore
 
-/// The receiving half of a stream, on its loop: the items that wait for the application, or the
-/// read that waits for one, and what the connection was not told yet.
+/// The receiving half of a stream, on its loop: items that wait for the application, or a read that
+/// waits for an item, and the cost that was not reported to the connection yet.
 ///
-/// It calls nothing. The channel resumes the reader and makes the report that it returns.
+/// It calls nothing: it returns readers and costs, which the channel resumes and reports.
 struct ItemReading: ~Copyable {
   typealias Reader = (ItemChannel.Read) -> Void
 
-  /// Where an item goes that arrives.
+  /// Where an item that arrives has to go.
   enum Place {
     case reader(Reader)
     case inbox
-    /// Nobody will read it: it counts as taken.
+    /// Nobody will read the item, so it counts as taken.
     case nowhere
   }
 
   var inbox = ItemInbox()
   private var reader: (id: UInt64, resume: Reader)?
-  /// Whether the wait ends when the connection is to be left.
+  /// Whether the waiting read ends when the connection is being left.
   private var endsWhenDraining = false
   private var lastID: UInt64 = 0
-  /// When the wait of the reader fails.
+  /// When the waiting read fails with `deadlineExceeded`.
   var deadline = LinkInstant.distantFuture
   /// The number of items that were read.
   private(set) var count: UInt64 = 0
@@ -32,26 +32,26 @@ struct ItemReading: ~Copyable {
   private var unreported = 0
   /// Whether items are dropped on arrival, because nobody will read them.
   private var discardsItems = false
-  /// Whether an item was dropped.
+  /// Whether any item was dropped.
   private var hasDropped = false
-  /// Whether the peer gets no credit for the rest of an item until the application has all whole
-  /// ones.
+  /// Whether the peer lacks credit for the rest of an item until the application has taken all
+  /// whole items.
   private var isPeerStuck = false
 
-  /// The cost from which on taken items are reported while others wait.
+  /// The cost, in bytes, from which on taken items are reported even while others wait.
   static let leastReport = 16_384
-  /// The cost from which on a read returns no further item.
+  /// The cost, in bytes, from which on a read returns no further item.
   static let mostLent = 65_536
 
   /// Whether a read waits.
   var isAwaited: Bool { reader != nil }
 
-  /// Whether an item has come.
+  /// Whether any item has arrived.
   var hasReceived: Bool { count > 0 || !inbox.isEmpty || hasDropped }
 
   // MARK: Arrivals
 
-  /// Says where an item goes.
+  /// Returns where an item that arrives has to go. If a reader waits, the item counts as read.
   mutating func place(cost: Int) -> Place {
     isPeerStuck = false
     if let resume = readerWithoutItems() {
@@ -64,7 +64,7 @@ struct ItemReading: ~Copyable {
     return .nowhere
   }
 
-  /// Takes the reader that waits, if no item does.
+  /// Takes the waiting reader, if no item waits.
   mutating func readerWithoutItems() -> Reader? { inbox.isEmpty ? takeReader() : nil }
 
   private mutating func takeReader() -> Reader? {
@@ -74,10 +74,10 @@ struct ItemReading: ~Copyable {
     return reader.resume
   }
 
-  /// Notes that the peer gets no credit for the rest of an item, or that its items have ended.
+  /// Notes whether the peer lacks credit for the rest of an item.
   mutating func setPeerStuck(_ isStuck: Bool) { isPeerStuck = isStuck }
 
-  /// Whether the application has all whole items now, of a peer that is stuck.
+  /// Whether a stuck peer may get credit, because the application has taken all whole items.
   mutating func unsticks() -> Bool {
     guard isPeerStuck, inbox.isEmpty else { return false }
     isPeerStuck = false
@@ -86,8 +86,8 @@ struct ItemReading: ~Copyable {
 
   // MARK: Reads
 
-  /// Counts the items that were returned before as taken. Returns the cost to report, if it is time
-  /// for that.
+  /// Counts the items of earlier reads as taken. Returns the cost to report to the connection; nil
+  /// if it is too early for a report.
   mutating func takeBack() -> Int? {
     precondition(reader == nil, "only one task may read the items of a stream at a time")
     unreported += lent
@@ -101,7 +101,7 @@ struct ItemReading: ~Copyable {
     return unreported
   }
 
-  /// Takes the next item, if it is here.
+  /// Takes the next item; nil if none has arrived.
   mutating func next() -> [UInt8]? {
     guard !inbox.isEmpty else { return nil }
     let (item, cost) = inbox.removeFirst()
@@ -130,14 +130,14 @@ struct ItemReading: ~Copyable {
     return lastID
   }
 
-  /// Ends a wait that lasts until the connection is to be left.
+  /// Takes the waiting reader if its wait ends when the connection is being left.
   mutating func drain() -> Reader? { endsWhenDraining ? takeReader() : nil }
 
-  /// Ends the wait with this number, or any that is due.
+  /// Takes the waiting reader, if its wait has this number, or its deadline has passed.
   mutating func cancel(_ id: UInt64) -> Reader? { reader?.id == id ? takeReader() : nil }
   mutating func expire(at now: LinkInstant) -> Reader? { deadline <= now ? takeReader() : nil }
 
-  /// Drops all items from here on. Returns the cost of those that count as taken now.
+  /// Drops all items from now on. Returns the cost of the items that count as taken now.
   mutating func discard() -> Int {
     discardsItems = true
     unreported += lent
@@ -147,6 +147,6 @@ struct ItemReading: ~Copyable {
     return takeUnreported()
   }
 
-  /// Drops the items that wait.
+  /// Drops the items that wait, without counting them as taken.
   mutating func drop() { inbox = ItemInbox() }
 }

@@ -32,14 +32,14 @@ public struct ItemStream<Item: BodyDecodable & Sendable>: AsyncSequence, Sendabl
 
 /// A request that carries items and is about to be sent.
 struct StreamRequest: Sendable {
-  /// Where the request goes.
+  /// The side of a connection that sends the request.
   let port: RequestPort
   let type: MessageType
   let method: MethodName
   let body: RequestBody
   let options: StreamOptions
   let channel: BoundChannel
-  /// The number of the channel, for code that is not on its loop.
+  /// The number of the channel, which can be read away from its loop.
   let number: UInt64
 
   init(
@@ -78,7 +78,7 @@ final class StreamLease: Sendable {
 
   func end() { hasEnded.store(true, ordering: .relaxed) }
 
-  /// The request has ended with a response.
+  /// Notes that the request has ended with a response.
   func end(with response: [UInt8]) {
     end()
     progress?.end(with: response)
@@ -89,7 +89,7 @@ final class StreamLease: Sendable {
   }
 }
 
-/// What the copies of one sequence share.
+/// The state that all copies of one sequence share.
 final class StreamProgress: Sendable {
   private struct State {
     var hasBegun = false

@@ -38,7 +38,7 @@ public struct ItemWriter<Item: BodyEncodable & Sendable>: Sendable {
   }
 
   /// Ends your items, after those that were written before: later writes throw `streamEnded`. The
-  /// peer's items may go on. For the peer, the items of a responder end when it returns.
+  /// peer's items may go on. A responder's items end for the peer only when its handler returns.
   public func finish() {
     channel.onLoop { channel in channel.endItems() }
   }
@@ -98,13 +98,13 @@ extension BoundChannel {
       case .done: return
       case .failed(let error): throw error
       case .taken:
-        // The wait may leave the loop, and begin when others have written.
+        // The wait may begin in a later job, when other items have been taken.
         let number = value.itemsTaken
         return try await wait { $0.awaitSent($1, item: number) }.get()
       case .mustWait: break
       }
     }
-    // Decided in the job that performs it, for the same reason.
+    // Written and awaited in one job of the loop, so that no other item comes between.
     try await wait { channel, waiter in
       switch channel.write(item) {
       case .done: waiter(.success(()))
@@ -131,7 +131,7 @@ extension BoundChannel {
       if let error { throw error }
       index = next
       guard index < items.count else {
-        // Nothing follows that would wait until it is on its way.
+        // No later item would wait until this one is sent.
         if let taken { try await wait { $0.awaitSent($1, item: taken) }.get() }
         return
       }
@@ -140,7 +140,8 @@ extension BoundChannel {
     }
   }
 
-  /// Waits on the loop for what `begin` starts; it returns the number of the wait, if any.
+  /// Suspends until what `begin` starts on the loop is done. `begin` returns the number of its
+  /// wait; nil if it was done at once.
   private func wait(
     _ begin:
       @escaping @Sendable (
@@ -164,8 +165,8 @@ extension BoundChannel {
 }
 
 extension ItemChannel {
-  /// Writes items up to the first that has to wait for others; returns its index, and the number of
-  /// the item that the connection has taken and not sent.
+  /// Writes items up to the first that has to wait for others. Returns the index of that item, and
+  /// the number of the last item if the connection took it without sending it yet.
   fileprivate func writeReady<Body: BodyEncodable & Sendable>(
     _ items: [Body], from start: Int
   ) -> (next: Int, taken: UInt64?, error: LongLinkError?) {
@@ -182,7 +183,7 @@ extension ItemChannel {
   }
 }
 
-/// Connects the cancellation of a task with a wait on the loop.
+/// Connects the cancellation of a task with the wait that it has on the loop.
 final class ChannelWait: Sendable {
   private enum State {
     case new
@@ -192,7 +193,7 @@ final class ChannelWait: Sendable {
 
   private let state = Mutex(State.new)
 
-  /// Records the number of the wait; returns false if the task was cancelled before.
+  /// Records the number of the wait; returns false if the task was cancelled already.
   func begin(_ id: UInt64) -> Bool {
     state.withLock { state in
       if case .cancelled = state { return false }
@@ -201,7 +202,7 @@ final class ChannelWait: Sendable {
     }
   }
 
-  /// Records that the task was cancelled; returns the number of its wait, if it has begun.
+  /// Records that the task was cancelled; returns the number of its wait, or nil if none has begun.
   func cancel() -> UInt64? {
     state.withLock { state in
       defer { state = .cancelled }

@@ -2,10 +2,10 @@
 
 internal import LongLinkCore
 
-/// The sending half of a stream, on its loop: the item that the connection has taken, those that
-/// wait behind it, and the calls that wait until theirs is sent.
+/// The sending half of a stream, on its loop: the item that the connection has taken, the items
+/// that wait behind it, and the callers that wait until their item is sent.
 ///
-/// It calls nothing. The channel sends the items, and resumes the waiters that it returns.
+/// It calls nothing: the channel sends the items, and resumes the waiters that it gets back.
 struct ItemWriting {
   typealias Sender = Waiter<Result<Void, LongLinkError>>
 
@@ -15,46 +15,46 @@ struct ItemWriting {
     let waiter: Sender
   }
 
-  /// What became of an item that the connection has taken.
+  /// What has happened to an item that the connection has taken.
   enum Fate {
     case sent
     case waiting
-    /// The exchange has ended before.
+    /// The exchange has ended before the item was sent.
     case lost
   }
 
   /// Whether an item has been passed to the connection.
   private(set) var hasBegun = false
-  /// Whether the connection holds an item that it has not encoded to its end.
+  /// Whether the connection has taken an item and not encoded all of it yet.
   private(set) var isSending = false
-  /// The number of items that the connection has held like that.
+  /// The number of items that the connection has taken to send later.
   private(set) var taken: UInt64 = 0
-  /// The number of the last of them, if the exchange has ended before it was sent.
+  /// The number of the last taken item, if the exchange has ended before it was sent.
   private var lost: UInt64?
-  /// Whether no item follows those that wait.
+  /// Whether no item follows the ones that wait.
   private(set) var hasEnd = false
-  /// The call whose item the connection holds.
+  /// The caller that waits for the item that the connection has taken.
   private var writer: (id: UInt64, waiter: Sender)?
   private var waiting = Queue<Waiting>()
   private var lastID: UInt64 = 0
-  /// When the calls that wait fail, and `onLate` is called.
+  /// When the waiting callers fail, and `onLate` is called.
   var deadline = LinkInstant.distantFuture
-  /// Called once no item waits, or if the items wait too long.
+  /// The functions to call once no item waits, or if the items wait too long.
   private var onWritten: (() -> Void)?
   private(set) var onLate: (() -> Void)?
 
   /// Whether no item waits, here or in the connection.
   var isFlushed: Bool { !isSending && waiting.isEmpty }
 
-  /// Whether no item waits here.
+  /// Whether no item waits behind the one that the connection has taken.
   var isEmpty: Bool { waiting.isEmpty }
 
-  /// Whether a call waits.
+  /// Whether any caller waits.
   var isAwaited: Bool { writer != nil || !waiting.isEmpty }
 
   // MARK: Sending
 
-  /// Notes that the connection has encoded an item, or `taken` it to send it later.
+  /// Notes that the connection has encoded an item or, with `isTaken`, will send it later.
   mutating func passed(isTaken: Bool) {
     hasBegun = true
     guard isTaken else { return }
@@ -62,7 +62,7 @@ struct ItemWriting {
     taken += 1
   }
 
-  /// Notes that the item that the connection held has been encoded; returns who waits for that.
+  /// Notes that the taken item has been encoded; returns the waiter of its caller.
   mutating func sent() -> Sender? {
     isSending = false
     deadline = .distantFuture
@@ -70,21 +70,21 @@ struct ItemWriting {
     return writer?.waiter
   }
 
-  /// The next item that waits, if the connection holds none.
+  /// The next item to pass to the connection; nil if none waits, or one is still being sent.
   var next: RequestBody? { isSending ? nil : waiting.first?.item }
 
-  /// Removes the next item, which was passed on or has failed. Returns who waits, unless that waits
-  /// on for what the connection has taken.
+  /// Removes the next item, which was passed on or has failed. Returns the waiter of its caller;
+  /// nil if the caller goes on waiting because the connection has taken the item.
   mutating func removeNext(isTaken: Bool) -> Sender? {
     guard let write = waiting.popFirst() else { return nil }
-    // The next one has its own time.
+    // Each item has a time limit of its own.
     deadline = .distantFuture
     guard isTaken else { return write.waiter }
     writer = (write.id, write.waiter)
     return nil
   }
 
-  /// What became of an item that the connection took, by its number among them.
+  /// What has happened to an item that the connection has taken. Taken items are numbered from 1.
   func fate(of item: UInt64) -> Fate {
     if item == lost { return .lost }
     return isSending && item == taken ? .waiting : .sent
@@ -92,7 +92,8 @@ struct ItemWriting {
 
   // MARK: Waiting
 
-  /// Waits until the connection has sent the item that it holds; returns the number of the wait.
+  /// Waits until the connection has sent the item that it has taken; returns the number of the
+  /// wait.
   mutating func wait(_ waiter: Sender) -> UInt64 {
     lastID += 1
     writer = (lastID, waiter)
@@ -106,7 +107,7 @@ struct ItemWriting {
     return lastID
   }
 
-  /// Ends a wait. An item that waits here is withdrawn; one that the connection holds is sent.
+  /// Ends a wait. A waiting item is withdrawn; one that the connection has taken is still sent.
   mutating func cancel(_ id: UInt64) -> Sender? {
     var cancelled: Sender?
     if let writer, writer.id == id {
@@ -115,12 +116,12 @@ struct ItemWriting {
     }
     let wasNext = writer == nil && waiting.first?.id == id
     if let write = waiting.remove(where: { $0.id == id }) { cancelled = write.waiter }
-    // The next one's time begins now. A handler that has returned waits for the items, too.
+    // The time of the next item begins now. A handler that has returned also waits for the items.
     if wasNext && !waiting.isEmpty || !isAwaited && onLate == nil { deadline = .distantFuture }
     return cancelled
   }
 
-  /// Sets what to call once no item waits, or if the items wait too long.
+  /// Sets the functions to call once no item waits, or if the items wait too long.
   mutating func whenWritten(
     _ function: @escaping () -> Void, orLate late: @escaping () -> Void
   ) {
@@ -128,7 +129,7 @@ struct ItemWriting {
     onLate = late
   }
 
-  /// Takes what to call now that no item waits.
+  /// Takes the function to call now that no item waits.
   mutating func takeOnWritten() -> (() -> Void)? {
     defer { onWritten = nil }
     return onWritten
@@ -136,20 +137,20 @@ struct ItemWriting {
 
   // MARK: Ends
 
-  /// Notes that no item follows; false if that is known.
+  /// Notes that no item follows; returns false if that was known already.
   mutating func end() -> Bool {
     defer { hasEnd = true }
     return !hasEnd
   }
 
-  /// Whether the time of those that wait is over.
+  /// Whether the time of the waiting callers is over. If so, it is reset.
   mutating func expires(at now: LinkInstant) -> Bool {
     guard deadline <= now else { return false }
     deadline = .distantFuture
     return true
   }
 
-  /// Notes that the exchange has ended.
+  /// Notes that the exchange has ended, so that nothing more is sent.
   mutating func exchangeEnded() {
     onWritten = nil
     onLate = nil
@@ -157,7 +158,7 @@ struct ItemWriting {
     isSending = false
   }
 
-  /// Takes the next call that waits, to fail it.
+  /// Takes the next waiter, in order to fail it.
   mutating func removeWaiter() -> Sender? {
     guard let writer else { return waiting.popFirst()?.waiter }
     self.writer = nil

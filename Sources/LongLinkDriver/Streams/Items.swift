@@ -4,10 +4,10 @@ public import LongLinkCore
 
 /// The items that the peer sends in a stream, in order. They are read once, by one task at a time.
 ///
-/// They are bytes, or messages that are decoded when they are taken. A reader that stops takes
-/// nothing more from the network than its window: the peer's writer then waits. Items come one by
-/// one to a task on the connection's loop, and in batches of up to 64 elsewhere. All copies take
-/// from the same items.
+/// They are bytes, or messages that are decoded when they are taken. While a reader does not read,
+/// at most a window of items arrives, and then the peer's writer waits. A task on the connection's
+/// loop gets items one by one, other tasks in batches of up to 64. All copies take from the same
+/// items.
 public struct Items<Item: BodyDecodable & Sendable>: AsyncSequence, AsyncIteratorProtocol, Sendable
 {
   @usableFromInline var reader: ItemReader
@@ -16,14 +16,14 @@ public struct Items<Item: BodyDecodable & Sendable>: AsyncSequence, AsyncIterato
     reader = ItemReader(channel, lease, decodes: Item.self != [UInt8].self)
   }
 
-  /// The same items, which in a handler also end when its connection is to be left: because the
-  /// server drains it or shuts down, or because the other side has said that it leaves.
+  /// The same items; in a handler, they also end when its connection is being left. That is when
+  /// the server drains it or shuts down, or when the other side has said that it leaves.
   ///
   ///     for try await report in reports.untilDraining { try store(report) }
   ///     return Receipt(count)
   ///
-  /// So a handler of a stream that lasts long can answer in good time, and `shutDown` need not wait
-  /// until its bound has passed. The items that it has not read are dropped when it returns. The
+  /// So the handler of a long stream can respond in time, and `shutDown` need not wait until its
+  /// bound has passed. The items that the handler has not read are dropped when it returns. The
   /// items of a request of your own do not end in this way.
   public var untilDraining: Items {
     var items = self
@@ -43,10 +43,10 @@ public struct Items<Item: BodyDecodable & Sendable>: AsyncSequence, AsyncIterato
   /// later calls return what still comes, or throw again.
   ///
   /// In place of an item that does not decode, it throws `decodingFailed`; the next call returns
-  /// the one after it. A handler that throws that error on responds with 400. On a server, what an
-  /// item takes counts until the next one is asked for, or the items are released. It throws
-  /// `overloaded` in place of an item for which `limits.memoryLimit` leaves no room; thrown on,
-  /// that responds with 429.
+  /// the item after it. A handler that lets this error through responds with 400. On a server, the
+  /// memory of an item counts until the next item is asked for, or the items are released. If
+  /// `limits.memoryLimit` leaves no room for an item, it throws `overloaded`; a handler that lets
+  /// this through responds with 429.
   ///
   /// The items of an ``ItemStream`` end once the peer has responded with code 200. An error cancels
   /// the request; its `itemsReceived` is the number of items that you have read, and its `delivery`
@@ -56,7 +56,7 @@ public struct Items<Item: BodyDecodable & Sendable>: AsyncSequence, AsyncIterato
     isolation actor: isolated (any Actor)? = #isolation
   ) async throws(LongLinkError) -> Item? {
     guard let bytes = try await reader.next(isolation: actor) else { return nil }
-    // Bytes are not copied.
+    // Items that are bytes need no copy.
     if Item.self == [UInt8].self { return unsafe unsafeBitCast(bytes, to: Item.self) }
     return try await reader.decoded(as: Item.self, bytes)
   }

@@ -121,7 +121,7 @@ extension RequestSender {
 // MARK: - Both
 
 extension RequestSender {
-  /// Sends a request whose items go to a function.
+  /// Sends a request whose items are passed to a function.
   private func start<Item: BodyDecodable & Sendable>(
     _ request: StreamRequest, on executor: CallbackExecutor,
     _ onItem: @escaping @Sendable (Item, _ next: @escaping @Sendable () -> Void) -> Void,
@@ -135,7 +135,7 @@ extension RequestSender {
     return handle
   }
 
-  /// Sends a request whose items a plain thread reads.
+  /// Sends a request whose items are read by this plain thread.
   private func readBlocking<Item: BodyDecodable>(
     _ request: StreamRequest, _ onItem: (Item) throws -> Void
   ) throws -> [UInt8] {
@@ -171,7 +171,7 @@ extension RequestSender {
 }
 
 extension BoundChannel {
-  /// Blocks a plain thread until work on the loop has given a value.
+  /// Blocks a plain thread until `work`, on the loop, has called `give` with a value.
   fileprivate func blocking<Value: Sendable>(
     _ work: @escaping @Sendable (ItemChannel, _ give: @escaping (Value) -> Void) -> Void
   ) -> Value {
@@ -181,7 +181,7 @@ extension BoundChannel {
   }
 }
 
-/// A stream whose items go to a function.
+/// Passes the items of a stream to a function.
 private struct ItemCallbacks<Item: BodyDecodable & Sendable>: Sendable {
   let channel: BoundChannel
   let handle: RequestHandle
@@ -190,7 +190,7 @@ private struct ItemCallbacks<Item: BodyDecodable & Sendable>: Sendable {
   let completion: @Sendable (Outcome) -> Void
   private let end = End()
 
-  /// Lets `completion` be called once.
+  /// Makes sure that `completion` is called only once.
   private final class End: Sendable {
     private let hasCome = Atomic(false)
 
@@ -215,7 +215,8 @@ private struct ItemCallbacks<Item: BodyDecodable & Sendable>: Sendable {
     channel.loop.execute {
       let channel = channel.value
       channel.whenEnded { outcome in
-        // Whoever has ended the stream may never ask for the next item.
+        // After the end, the application may never ask for the next item, so the end is reported
+        // here.
         guard case .failure(let error) = outcome, error.code != .rejected,
           error.code == .cancelled || !channel.hasWaiting, end.come()
         else { return }
@@ -244,7 +245,7 @@ private struct ItemCallbacks<Item: BodyDecodable & Sendable>: Sendable {
     }
   }
 
-  /// Passes an item on, where the executor says.
+  /// Decodes an item and passes it on. Called on the executor.
   private func handle(_ bytes: [UInt8]) {
     let item: Item
     do throws(BodyError) {
@@ -255,7 +256,7 @@ private struct ItemCallbacks<Item: BodyDecodable & Sendable>: Sendable {
     onItem(item, goOn)
   }
 
-  /// Ends the request because of an item that has not come or does not decode, unless it has ended.
+  /// Ends the request, unless it has ended, because an item has failed to arrive or to decode.
   private func fail(_ error: LongLinkError) {
     guard end.come() else { return }
     handle.cancel()

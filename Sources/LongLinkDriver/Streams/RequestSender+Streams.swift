@@ -19,7 +19,7 @@ extension RequestSender {
       StreamRequest(type, RequestBody(body), .responseItems, options, on: port))
   }
 
-  /// Sends a request with items of yours, and returns the body of the response.
+  /// Sends a request with your items, and returns the body of the response.
   ///
   /// Your items end when `work` returns. If it throws, the request is cancelled and the error is
   /// thrown on. If the peer responds before the items have ended, `write` throws `streamEnded`; if
@@ -35,10 +35,10 @@ extension RequestSender {
 
   /// Sends a request with items in both directions, and returns the body of the response.
   ///
-  /// When `work` returns, your items end, and the peer's that you have not read are dropped. If it
-  /// throws, the request is cancelled and the error is thrown on. Read and write in tasks of their
-  /// own if the peer does not read all before it writes: a side that only writes waits for one that
-  /// only writes.
+  /// When `work` returns, your items end, and the peer's items that you have not read are dropped.
+  /// If it throws, the request is cancelled and the error is thrown on. Unless the peer reads
+  /// everything before it writes, read and write in separate tasks: two sides that only write would
+  /// wait for each other.
   public func exchange(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: StreamOptions = StreamOptions(),
@@ -70,7 +70,7 @@ extension RequestSender {
         of: method.fullName, on: port))
   }
 
-  /// Sends a request with items of yours, and returns the decoded reply.
+  /// Sends a request with your items, and returns the decoded reply.
   ///
   /// Your items end when `work` returns. Throws `decodingFailed`, delivery `answered`, if the
   /// response does not decode as the reply, and otherwise as the form that takes a message type.
@@ -121,7 +121,7 @@ extension RequestSender {
       if error.code == .streamEnded,
         let outcome = await channel.loop.run({ channel.value.outcome })
       {
-        // The response says what happened to the items.
+        // The response says what has happened to the items.
         lease.end()
         return try outcome.get()
       }

@@ -3,7 +3,7 @@
 package import LongLinkCore
 
 extension Requests: StreamSide {
-  /// An item, or an end, has arrived for a request of this side.
+  /// Handles an item, or the end of the items, for a request of this side.
   @inline(__always)
   package func received(item: Arrival, on link: Link) {
     channel(item.serial, on: link)?.received(item, on: link)
@@ -17,7 +17,7 @@ extension Requests: StreamSide {
     }
   }
 
-  /// The rest of an item does not fit into the limit of all windows.
+  /// Fails a request because the rest of an item does not fit into the limit of all windows.
   private func endOverLimit(_ serial: UInt32, on link: Link) {
     guard let (id, _) = table.carried(serial, by: link.id), let entry = table.end(id) else {
       return

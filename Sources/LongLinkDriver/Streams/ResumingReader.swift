@@ -4,39 +4,39 @@ internal import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
 internal import Synchronization
 
-/// The position of a reader in a stream that is opened again when it is cut off.
+/// Reads a stream that is opened again when it is cut off.
 ///
 /// It opens one stream after the other, and takes all items of one before it opens the next.
 final class ResumingReader<Item: BodyDecodable & Sendable>: Sendable {
   private struct State {
-    /// The stream that is open now.
+    /// The stream that is currently open, if any.
     var current: (items: Items<Item>, channel: BoundChannel)?
-    /// The last item that was taken.
+    /// The last item that was taken; nil at first.
     var last: Item?
-    /// An item that follows the event that was returned last.
+    /// The item that comes after the event that was returned last.
     var ahead: Item?
-    /// The number of items that were taken, of all streams and of the current one.
+    /// The number of items that were taken: from all streams, and from the current one.
     var count: UInt64 = 0
     var currentCount = 0
     /// What may have happened to the requests before the current one.
     var past = Delivery.notSent
-    /// When the whole ends; nil before it has begun.
+    /// When the time for the whole sequence is over; nil before it has begun.
     var deadline: LinkInstant?
     var delays: ReopenDelays?
     var reopening = Reopening()
-    /// When the current stream was to be sent; nil without a delay.
+    /// When the current stream is to be opened, after its delay; nil without a delay.
     var due: LinkInstant?
-    /// When the next one is opened, because the last one failed before it was due.
+    /// When the next stream may be opened; set if the last one failed before it was due.
     var pause: LinkInstant?
     var isReading = false
     var end: Result<Void, LongLinkError>?
   }
 
-  /// What has happened since the last item.
+  /// The attempts to open the stream again since the last item.
   private struct Reopening {
     /// How often the stream was opened again.
     var attempts = 0
-    /// The first error.
+    /// The first error since the last item.
     var error: LongLinkError?
     /// The delay before the next attempt, in nanoseconds; nil for none.
     var delay: Int64?
@@ -67,7 +67,7 @@ final class ResumingReader<Item: BodyDecodable & Sendable>: Sendable {
     self.body = body
   }
 
-  /// Returns the next item, or what comes before it; nil at the end.
+  /// Returns the next item, or the event that comes before it; nil at the end.
   nonisolated(nonsending) func next() async throws(LongLinkError) -> StreamEvent<Item>? {
     let isAlone = state.withLock { state in
       defer { state.isReading = true }
@@ -88,7 +88,7 @@ final class ResumingReader<Item: BodyDecodable & Sendable>: Sendable {
         return nil
       }
       guard let (current, channel) = state.withLock({ $0.current }) else {
-        // A cancelled task goes on, and hears it from the next stream.
+        // A cancelled task does not stop here: the next stream reports it.
         if let pause = state.withLock({ $0.pause.take() }) {
           try? await port.loop.clock.sleep(until: pause)
         }
@@ -103,7 +103,7 @@ final class ResumingReader<Item: BodyDecodable & Sendable>: Sendable {
         }
         return taken(item)
       } catch {
-        // Asked here: a job of the loop belongs to no task.
+        // Checked here, because a job of the loop belongs to no task.
         let isCancelled = Task.isCancelled
         switch await port.loop.run({ [self] in judge(error, of: channel, isCancelled) }) {
         case .reopen: break
@@ -137,7 +137,7 @@ final class ResumingReader<Item: BodyDecodable & Sendable>: Sendable {
     }
   }
 
-  /// Forgets the last item, because the peer no longer has what follows it.
+  /// Forgets the last item, because the peer no longer has the items that follow it.
   private func forget(_ error: LongLinkError) {
     state.withLock { ($0.last, $0.reopening.error) = (nil, error) }
   }
@@ -146,7 +146,7 @@ final class ResumingReader<Item: BodyDecodable & Sendable>: Sendable {
 // MARK: - Opening
 
 extension ResumingReader {
-  /// Opens the stream from the last item, after the delay that was drawn.
+  /// Opens the stream after the last item, once the drawn delay has passed.
   private func open() async {
     let (last, isFirst) = state.withLock { ($0.last, $0.deadline == nil) }
     let body = body(last)
@@ -182,15 +182,15 @@ extension ResumingReader {
 // MARK: - Failures
 
 extension ResumingReader {
-  /// What follows the end of a stream.
+  /// What to do after a stream has ended.
   private enum Verdict: Sendable {
     case reopen
-    /// The application decides whether the error ends the whole.
+    /// The application decides whether to open the stream again after this error.
     case ask(LongLinkError)
     case end(LongLinkError)
   }
 
-  /// Decides what follows the error that has ended the current stream; on the loop.
+  /// Decides what to do after the error that ended the current stream. Call it on the loop.
   private func judge(
     _ error: LongLinkError, of channel: BoundChannel, _ isCancelled: Bool
   ) -> Verdict {
@@ -217,7 +217,7 @@ extension ResumingReader {
     }
   }
 
-  /// Draws the delay of the next attempt.
+  /// Draws the delay before the next attempt.
   private func prepare(after error: LongLinkError, _ state: inout State) {
     var delays = state.delays ?? ReopenDelays(port.sink.value.reconnect)
     state.reopening.delay = delays.next(
@@ -228,11 +228,11 @@ extension ResumingReader {
 }
 
 extension LongLinkError {
-  /// Whether a stream that has failed so is opened again without asking the application.
+  /// Whether a stream that failed with this error is opened again without asking the application.
   fileprivate var isPassingForStreams: Bool {
     switch code {
     case .connectionLost, .corrupted, .deadlineExceeded: true
-    // The framework of the peer has ended it, or somebody there says: later.
+    // The peer's framework has ended the stream, or the peer asks to come back later.
     case .rejected where response == .gone: false
     case .rejected: delivery == .sent || response == .draining || response == .overloaded
     default: false

@@ -17,7 +17,7 @@ public struct ResumingStream<Element: Sendable>: AsyncSequence, AsyncIteratorPro
     self.take = take
   }
 
-  /// The same items, and between them what has happened to the stream.
+  /// The same items, and between them the events of the stream.
   public var events: ResumingStream<StreamEvent<Element>> {
     ResumingStream<StreamEvent<Element>> { [take] () async throws(LongLinkError) in
       guard let event = try await take() else { return nil }
@@ -48,18 +48,18 @@ public struct ResumingStream<Element: Sendable>: AsyncSequence, AsyncIteratorPro
   }
 }
 
-/// An item of a stream that is opened again when it is cut off, or what has happened to it.
+/// An item of a stream that is opened again when it is cut off, or an event of the stream.
 public enum StreamEvent<Item: Sendable>: Sendable {
   /// The next item.
   case item(Item)
-  /// The stream goes on. This comes before the first item that it brings, or before its end with a
-  /// response.
+  /// The stream was opened again, and goes on. This comes before the first item that it brings, or
+  /// before its end with a response.
   ///
-  /// `after` is the error that has cut it off, the first one if there were several, unless a later
-  /// one is `rejected` with 410; nil if the
-  /// client has only moved to another connection. `attempts` is how often it was opened since, from
-  /// 1. The items go on after the last one, unless the error is `rejected` with 410: then the
-  /// stream was opened as for the first time, and items may be missing.
+  /// `after` is the first error that has cut the stream off, or a later one if that is `rejected`
+  /// with 410; nil if the client has only moved to another connection. `attempts` is how often it
+  /// was opened since then, from 1. The items continue after the last one, unless the error is
+  /// `rejected` with 410: then the stream was opened as for the first time, and items may be
+  /// missing.
   case resumed(after: LongLinkError?, attempts: Int)
 }
 
@@ -89,10 +89,10 @@ extension RequestSender {
   ///
   /// Any other error ends the sequence, and so does the response. `retryingWhen` can have the
   /// stream opened again after an error of the handler, a refusal or an item that does not decode;
-  /// default: never. After `rejected` with 410, which says that the server no longer has what
-  /// follows the last item, `resuming` gets nil again. It is not asked after `cancelled`, `closed`
-  /// and the end of `timeout`, which bounds the whole. With `waitsForConnection` false, only the
-  /// first request fails without a connection.
+  /// default: never. If it does so after `rejected` with 410, by which the server says that it no
+  /// longer has the items after the last one, `resuming` gets nil again. It is not asked after
+  /// `cancelled` and `closed`, or when `timeout`, which limits the whole sequence, has passed. With
+  /// `waitsForConnection` false, only the first request fails without a connection.
   public func stream(
     _ type: MessageType, options: StreamOptions = StreamOptions(),
     resuming: @escaping @Sendable ([UInt8]?) -> some BodyEncodable & Sendable,

@@ -11,8 +11,8 @@ public struct StreamOptions: Hashable, Sendable {
   /// Unlike a plain request, a stream may last for months. Resolution: 1 ms.
   public var timeout: Duration?
   /// The longest wait for the next item, or until the peer lets the next one be written. Default:
-  /// none. When it has passed, reading or writing throws `deadlineExceeded`. It does not bound how
-  /// long the response takes to arrive, once that has begun; `timeout` does.
+  /// none. After it, reading or writing throws `deadlineExceeded`. Once the response has begun to
+  /// arrive, only `timeout` limits how long it takes.
   public var itemTimeout: Duration?
   /// The bytes that the peer can send before this side has read, headers of 16 bytes included.
   /// Default: 65,536, which grows for a fast reader on a long path up to the configured
@@ -50,7 +50,7 @@ public struct StreamOptions: Hashable, Sendable {
     self.retriesIfSafe = retriesIfSafe
   }
 
-  /// Returns these options with unset ones taken from those of a method.
+  /// Returns these options. Where one is not set, that of the method applies.
   func over(_ method: RequestOptions) -> StreamOptions {
     var options = self
     options.timeout = timeout ?? method.timeout

@@ -2,7 +2,7 @@
 
 internal import LongLinkCore
 
-/// One stream on the link that carries it: what its channel tells the core, by the link.
+/// One stream on the link that carries it: by this, a channel gives commands to the link's core.
 struct StreamPort {
   let link: Link
   let serial: UInt32
@@ -18,29 +18,29 @@ struct StreamPort {
     }
   }
 
-  /// Ends this side's items behind those that wait.
+  /// Ends this side's items, after those that wait.
   func endItems() {
     link.command { core, now in core.endItems(serial, at: now) }
   }
 
-  /// Reports that the application has taken items, with what they cost.
+  /// Reports that the application has taken items of this cost, in bytes of credit.
   func took(_ cost: Int) {
     link.command { core, now in core.tookItems(serial, cost: cost, at: now) }
   }
 
-  /// Reports that the application holds all whole items, after `.stuck`.
+  /// Reports, after `.stuck`, that the application has taken all whole items.
   func lent() {
     link.command { core, now in core.lentItems(serial, at: now) }
   }
 
-  /// Whether one of the sides has said that it leaves the connection.
+  /// Whether the connection is being left: one of the sides has sent a goaway.
   var isDraining: Bool { link.connection.saidGoAway || link.connection.peerGoAway != nil }
 
-  /// Whether items count that the application has not taken, although the request has ended.
+  /// Whether the link counts items that the application has not taken, though the request has
+  /// ended.
   var holdsUnread: Bool { link.connection.streams.holdsUnread(serial) }
 
-  /// Reports that the application has taken some of them, with what they cost; `.max` if it will
-  /// take no more.
+  /// Reports that the application has taken such items of this cost; `.max` if it takes no more.
   func tookUnread(_ cost: Int) { link.note { $0.tookUnread(serial, cost: cost) } }
 
   /// Moves the item that is being delivered into an inbox.

@@ -2,9 +2,9 @@
 
 package import LongLinkCore
 
-/// One side's exchanges on a link, requests or handlers, as far as they carry items.
+/// The streams of one side on a link: of its requests, or of its handlers.
 package protocol StreamSide: AnyObject {
-  /// An item, or the end of the items, has arrived.
+  /// Handles an item, or the end of the items, that has arrived.
   func received(item: Arrival, on link: Link)
   func heard(_ news: StreamNews, of serial: UInt32, on link: Link)
 }

@@ -2,22 +2,22 @@
 
 /// Decides whether a long turn writes before its end, to give the peer work meanwhile.
 ///
-/// One write at the end of a turn is the cheapest. But in a turn with many messages the peer sleeps
-/// until then, and this side sleeps while the peer works, so only one of two processors is ever
-/// busy. Writing after every `stride` frames keeps both busy; it gains nothing if they share a
-/// processor or are far apart. So it is tried: if a response arrives by the end of the turn it
-/// continues, else it pauses for some turns.
+/// One write at the end of a turn costs least. But in a turn with many messages the peer sleeps
+/// until then, and this side sleeps while the peer works, so only one of two processors is busy.
+/// Writing after every `stride` frames keeps both busy; it gains nothing if both sides share a
+/// processor or are far apart. So a trial decides: if a response arrives by the end of the turn,
+/// early writes go on; otherwise they pause for some turns.
 struct EarlyWriting {
-  /// The number of frames that are worth a system call.
+  /// The number of waiting frames that make a system call worthwhile.
   private static let stride = 32
-  /// The number of bytes that are: more would fall out of the nearer caches.
+  /// The number of waiting bytes that do so. More would fall out of the nearer caches.
   private static let bytes = 131_072
   /// The number of turns after a success without another trial.
   private static let trust: UInt8 = 15
   /// The largest number of turns without a trial after a failure.
   private static let longestPause: UInt8 = 255
 
-  /// Turns left for which the last result holds, and that result.
+  /// The number of turns for which the last trial's result still holds, and that result.
   private var standing: UInt8 = 0
   private var isWorthwhile = false
   /// The last pause, in turns.
@@ -39,13 +39,13 @@ struct EarlyWriting {
     case tried
   }
 
-  /// Whether enough waits that it may be time to write.
+  /// Whether enough frames or bytes wait that an early write may be worthwhile.
   @inline(__always)
   func isDue(frames: Int, bytes: Int) -> Bool {
     (frames >= Self.stride || bytes >= Self.bytes) && phase != .refused
   }
 
-  /// Whether to write now. That may start a trial, and then `preemptions` is the loop's count.
+  /// Whether to write now. If that starts a trial, it notes `preemptions`, the loop's count.
   mutating func begins(preemptions: @autoclosure () -> Int?) -> Bool {
     switch phase {
     case .refused: return false
@@ -62,8 +62,8 @@ struct EarlyWriting {
     return isWorthwhile
   }
 
-  /// Defers the rest to the end of the turn: the transport took only a part, or failed with an
-  /// `errno`.
+  /// Leaves the rest to the end of the turn, because the transport took only a part, or failed with
+  /// this `errno`.
   mutating func deferRest(after failure: Int32? = nil) {
     phase = .refused
     self.failure = failure
@@ -82,8 +82,8 @@ struct EarlyWriting {
     return phase == .tried
   }
 
-  /// Records whether the peer answered in the turn that has just ended: the trial helped if that
-  /// did not take this thread's processor.
+  /// Records the result of the trial in the turn that has just ended. It has helped if the peer
+  /// answered and did not preempt this thread.
   mutating func recordTrial(isAnswered: Bool, preemptions: @autoclosure () -> Int?) {
     let hasHelped = isAnswered && self.preemptions != nil && preemptions() == self.preemptions
     isWorthwhile = hasHelped

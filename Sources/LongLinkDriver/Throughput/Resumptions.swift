@@ -8,7 +8,7 @@
 /// loop's, runs this one task and sleeps again, once for each task. So one job of the pool resumes
 /// many of them, on a thread that is awake.
 struct Resumptions {
-  /// The fewest tasks that a job of the pool resumes; below it, the loop resumes them itself.
+  /// The fewest tasks for which a job of the pool is used. The loop itself resumes fewer.
   private static let fewest = 4
   /// The number of tasks at which they are resumed at once.
   private static let most = 128
@@ -27,18 +27,18 @@ struct Resumptions {
     return waiting.count == 1
   }
 
-  /// Resumes all tasks from here.
+  /// Resumes all tasks from this thread.
   mutating func resumeAtOnce() {
     for resumption in waiting { resumption.waiter(resumption.outcome) }
     waiting.removeAll(keepingCapacity: true)
   }
 
-  /// Frees memory if no task waits.
+  /// Frees the list's memory, if no task waits.
   mutating func releaseStorage() {
     if waiting.isEmpty { waiting = [] }
   }
 
-  /// Resumes all tasks.
+  /// Resumes all tasks: from a job of the pool, or from this thread if they are few.
   mutating func resume() {
     guard waiting.count >= Self.fewest else { return resumeAtOnce() }
     let batch = waiting
@@ -49,7 +49,7 @@ struct Resumptions {
 }
 
 extension Requests {
-  /// Resumes the tasks of the pool after the current reading and the queued jobs.
+  /// Resumes the pool's tasks in a later job, after the current read and the queued jobs.
   func resumeSoon() {
     loop.execute { [requests = LoopBound(self, on: loop)] in requests.value.resumptions.resume() }
   }

@@ -2,7 +2,7 @@
 
 import CLongLinkSystem
 
-/// A suspended caller. Its holder calls it exactly once.
+/// A suspended caller. Whoever holds the waiter calls it exactly once.
 @safe package struct Waiter<Value: Sendable>: Sendable {
   private let continuation: UnsafeContinuation<Value, Never>
 
@@ -19,12 +19,12 @@ import CLongLinkSystem
   }
 }
 
-/// Suspends until `body`'s waiter is called.
+/// Suspends until the waiter that `body` gets is called; returns the value.
 @inline(__always)
 package func suspend<Value: Sendable>(_ body: (Waiter<Value>) -> Void) async -> Value {
   var address: UnsafeMutableRawPointer?
-  // The caller stays on its executor. The documented function would look that up under the task's
-  // lock before it suspends; it is used where a later compiler lacks this one.
+  // The caller stays on its executor. Before it suspends, the documented function would look up the
+  // executor under the task's lock; it is used only where a later compiler lacks this one.
   #if compiler(<6.4) && !LONGLINK_PORTABLE
   let value: Value = await unsafe _unsafeInheritExecutor_withUnsafeContinuation { continuation in
     unsafe address = continuation.address
