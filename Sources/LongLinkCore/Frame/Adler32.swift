@@ -8,7 +8,7 @@ package enum Adler32 {
   /// checksum of both together.
   @inline(__always)
   package static func checksum(of bytes: RawSpan, continuing: UInt32 = 1) -> UInt32 {
-    // The buffer is used within the closure alone.
+    // The buffer is used only within the closure.
     unsafe bytes.withUnsafeBytes { unsafe checksum(of: $0, continuing: continuing) }
   }
 

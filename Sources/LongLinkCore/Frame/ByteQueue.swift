@@ -31,27 +31,27 @@
 // MARK: - Taking
 
 extension ByteQueue {
-  /// Takes bytes from the front.
+  /// Takes `count` bytes from the front.
   @inlinable @inline(__always)
   package mutating func removeFirst(_ count: Int) {
     skip(count)
     if head == end { removeAll() }
   }
 
-  /// Takes bytes from the front without touching the storage, so that positions stay valid.
+  /// Takes `count` bytes from the front without touching the storage, so that positions stay valid.
   @inlinable @inline(__always)
   package mutating func skip(_ count: Int) {
     precondition(count <= self.count)
     head += count
   }
 
-  /// Takes everything.
+  /// Takes all bytes.
   @inlinable package mutating func removeAll() {
     head = 0
     end = 0
   }
 
-  /// Frees the storage if the queue is empty and its capacity exceeds `bytes`.
+  /// Frees the storage if the queue is empty and its capacity is greater than `bytes`.
   @inlinable package mutating func releaseStorage(over bytes: Int) {
     if isEmpty, capacity > bytes { self = ByteQueue() }
   }
@@ -68,7 +68,7 @@ extension ByteQueue {
     guard isEmpty ? capacity > 0 : capacity > 65_536 && count < capacity / 8 else { return }
     let isKept = capacity > spare.capacity && capacity <= limit
     if isKept, !isEmpty, spare.capacity >= count, spare.capacity <= 65_536 {
-      // The content fits into the spare storage, which is exchanged for this one.
+      // The content fits into the spare storage, so the two storages are exchanged.
       withBytes(head..<end) { spare.append($0) }
       removeAll()
       return swap(&self, &spare)
@@ -79,7 +79,7 @@ extension ByteQueue {
     if isKept { swap(&rest, &spare) }
   }
 
-  /// Takes everything as an array, and frees the storage.
+  /// Takes all bytes as an array, and frees the storage.
   @inlinable package mutating func takeAll() -> [UInt8] {
     let bytes = withBytes(head..<end) { [UInt8](decoding: $0) }
     self = ByteQueue()
@@ -106,7 +106,7 @@ extension ByteQueue {
     } else if head >= 4096, head >= self.count {
       moveToFront()
     }
-    // The difference is at least 0, so it cannot overflow as a sum might.
+    // The difference is never negative, so it cannot overflow as a sum might.
     if count > capacity - end || capacity == 0 { grow(by: count) }
     return unsafe storage! + end
   }
@@ -121,7 +121,7 @@ extension ByteQueue {
   }
 
   /// Makes room for `count` bytes at the back without allocating, if necessary by exchanging
-  /// storage with `spare`, an empty queue. Returns false if that is not enough.
+  /// storage with `spare`, an empty queue. Returns false if there is not enough room.
   package mutating func makeRoom(for count: Int, with spare: inout ByteQueue) -> Bool {
     guard count > capacity - end else { return true }
     if self.count + count <= capacity {
@@ -179,7 +179,7 @@ extension ByteQueue {
   package mutating func append<Failure>(
     count: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    // As above.
+    // The room is valid until the next append, and the buffer is not used after this returns.
     try unsafe body(UnsafeMutableRawBufferPointer(start: reserve(count), count: count))
     end += count
   }
@@ -209,7 +209,7 @@ extension ByteQueue {
     _ positions: Range<Int>, _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     precondition(positions.lowerBound >= 0 && positions.upperBound <= end, "the bytes are gone")
-    // Within the initialized bytes, by the precondition above.
+    // The range is within the initialized bytes, by the precondition above.
     let start = unsafe storage.map { unsafe UnsafeRawPointer($0 + positions.lowerBound) }
     let bytes = unsafe UnsafeRawBufferPointer(start: start, count: positions.count)
     return try body(unsafe RawSpan(_unsafeBytes: bytes))
@@ -219,7 +219,7 @@ extension ByteQueue {
   @inlinable @inline(__always)
   package func word(at position: Int) -> UInt64? {
     guard let storage = unsafe storage, position >= 0, position <= end &- 8 else { return nil }
-    // Within the initialized bytes, by the condition above.
+    // The position is within the initialized bytes, by the condition above.
     return UInt64(
       littleEndian: unsafe storage.loadUnaligned(fromByteOffset: position, as: UInt64.self))
   }

@@ -9,7 +9,7 @@ extension UnsafeMutableRawPointer {
   /// pinned threads and bodies of 64 KiB, that cost a fifth of the throughput.
   @inlinable @inline(__always)
   func copyInPieces(from source: UnsafeRawPointer, byteCount: Int) {
-    // The caller guarantees both regions.
+    // The caller guarantees that both regions are valid.
     if byteCount <= 2_048 {
       unsafe copyMemory(from: source, byteCount: byteCount)
     } else {
@@ -22,7 +22,7 @@ extension UnsafeMutableRawPointer {
     var done = 0
     while done < byteCount {
       let piece = min(byteCount - done, 2_048)
-      // Within the bytes that the caller guarantees.
+      // Each piece is within the regions that the caller guarantees.
       unsafe (self + done).copyPiece(from: source + done, byteCount: piece)
       done += piece
     }

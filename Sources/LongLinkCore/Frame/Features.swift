@@ -28,7 +28,7 @@
   /// The features that this version of the library supports.
   package static let supported: Features = [.metadata, .fragments, .streams, .renewal]
 
-  /// The set without the features that need one that is missing.
+  /// The set without those features that need another one which is missing.
   package var withNeeds: Features {
     contains([.metadata, .fragments]) ? self : subtracting(.streams)
   }

@@ -21,7 +21,7 @@ package enum FrameKind: UInt8, CaseIterable, Hashable, Sendable {
   /// Makes a kind from its six bits; nil for a kind that version 1 does not know.
   @inline(__always)
   package init?(wire value: UInt8) {
-    // The kinds of most frames first.
+    // The kinds of most frames are checked first.
     if value == FrameKind.response.rawValue {
       self = .response
     } else if value == FrameKind.request.rawValue {

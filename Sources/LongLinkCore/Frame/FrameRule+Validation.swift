@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension FrameRule {
-  /// Checks a header against the rules of its kind, and what was agreed, before the body has
+  /// Checks a header against the rules of its kind and the agreed features, before the body has
   /// arrived. `most` is the largest body that this side accepts.
   @inline(__always)
   static func validate(

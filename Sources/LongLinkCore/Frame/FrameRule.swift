@@ -6,13 +6,13 @@
 package struct FrameRule: Equatable, Sendable {
   /// The side whose serials a frame uses.
   package enum Serials: Equatable, Sendable {
-    /// The sender's: the frame refers to a request of its sender.
+    /// The sender's serials: the frame refers to a request of its sender.
     case sender
-    /// The receiver's: the frame answers a request of its receiver.
+    /// The receiver's serials: the frame answers a request of its receiver.
     case receiver
-    /// Either side's: the frame belongs to an exchange, whichever side began it.
+    /// Either side's serials: the frame belongs to an exchange, whichever side began it.
     case exchange
-    /// One reserved serial.
+    /// A single reserved serial.
     case reserved(UInt32)
     case any
   }

@@ -5,7 +5,7 @@
 /// Nearly all blocks hold only the remaining time, in a few bytes. Those are stored inline, which
 /// avoids reference counting.
 @usableFromInline package enum MetadataBlock: Sendable {
-  /// At most eight bytes, the first in the lowest bits.
+  /// At most eight bytes, the first one in the lowest bits.
   case short(UInt64, count: UInt8)
   case long([UInt8])
 
@@ -54,7 +54,7 @@ extension OutputRawSpan {
       return
     }
     unsafe withUnsafeMutableBytes { buffer, initialized in
-      // There is room for the whole word, of which what follows overwrites the rest.
+      // There is room for the whole word. Later appends overwrite the unused part.
       unsafe buffer.storeBytes(of: word.littleEndian, toByteOffset: initialized, as: UInt64.self)
       initialized += count
     }

@@ -13,7 +13,7 @@ package enum NativeLayout {
 
   @inline(__always)
   private static func store(_ value: UInt32, _ bytes: UnsafeMutableRawPointer, _ offset: Int) {
-    // As for loading: within the 16 bytes that the caller guarantees.
+    // The 16 bytes are guaranteed by the caller; an unaligned store of a trivial type is sound.
     unsafe bytes.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt32.self)
   }
 

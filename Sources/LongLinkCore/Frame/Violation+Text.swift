@@ -24,7 +24,7 @@ extension Violation {
     }
   }
 
-  /// What is wrong with the frame, if a number shows it.
+  /// The part of the frame that is wrong, if a number shows it.
   private var fault: String {
     guard let value else { return "" }
     switch rule {

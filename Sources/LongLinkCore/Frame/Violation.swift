@@ -2,7 +2,7 @@
 
 /// A protocol violation by the peer, which closes the connection.
 public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The rules, named as in the test vectors.
+  /// The rules of the protocol, named as in the test vectors.
   package enum Rule: String, CaseIterable, Hashable, Sendable {
     /// The checksum of a frame did not match: the frame was damaged, or its sender is wrong.
     case checksumMismatch
@@ -48,20 +48,20 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     case firstFrameTimeout
     /// The stream ended in the middle of a frame.
     case truncatedFrame
-    /// An item or end without a stream in that direction, or an item, end or credit before the
-    /// last frame of its request.
+    /// An item or end on a stream that has none in that direction; or an item, end or credit before
+    /// the last frame of its request.
     case itemNotExpected
-    /// An item or end after the end.
+    /// An item or end after the end of the items.
     case itemAfterEnd
-    /// An end, or a response with code 200, within an item of its sender.
+    /// An end, or a response with code 200, in the middle of an item of its sender.
     case itemCutOff
-    /// Credit of a size, or for a direction, that has none.
+    /// Credit of an invalid size, or for a direction without items.
     case creditNotAllowed
-    /// More credit than 2,147,483,647 bytes.
+    /// A grant that raises the credit above 2,147,483,647 bytes.
     case creditOverflow
-    /// An item beyond the credit.
+    /// An item that costs more than the credit.
     case creditExceeded
-    /// A response with the refused mark after an item or credit of its sender.
+    /// A response with the refused mark after an item or credit from its sender.
     case refusedAfterItems
     /// In a dialect, a constant, version or repeated type has the wrong value.
     case fieldMismatch
@@ -75,9 +75,9 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
   public let kind: UInt8?
   /// The serial of the offending frame; nil if it is not known.
   public let serial: UInt32?
-  /// The number that broke the rule (a length, a tag, a type), if any.
+  /// The number that broke the rule, such as a length, a tag or a type; nil if no number did.
   public let value: UInt64?
-  /// The expected number, if only one was right.
+  /// The expected number; nil if several were allowed.
   public let expected: UInt64?
 
   /// The name of the rule, such as `lengthOverLimit`, which is stable across versions.

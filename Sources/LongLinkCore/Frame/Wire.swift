@@ -10,7 +10,7 @@ package enum Wire {
   package static let mostCredit = Int(Int32.max)
   /// The credit from which on a sender sends a part of its item, in bytes.
   package static let leastCredit = 1_024
-  /// What a frame of an item costs besides its length, in bytes of credit.
+  /// The credit that a frame of an item costs besides its length, in bytes.
   package static let itemOverhead = 16
   /// The largest body of a hello, welcome or goaway, in bytes.
   package static let controlLimit = 65_536
@@ -27,14 +27,14 @@ package enum Wire {
   package static let shortPingInterval: Int64 = 15_000_000_000
   /// How long a closing side continues to read and discard, in nanoseconds.
   package static let lingerTime: Int64 = 1_000_000_000
-  /// How long a client reads on from a connection that it has left, in nanoseconds.
+  /// How long a client still reads from a connection that it has left, in nanoseconds.
   package static let leavingTime: Int64 = 10_000_000_000
-  /// The most bytes that are kept of a peer's name.
+  /// The most bytes of a peer's name that are kept.
   package static let nameLimit = 1_024
   /// The longest credential of a configuration, in bytes, so that it fits into a hello.
   package static let credentialLimit = 60_000
-  /// The least time between two renewals that a server decides about, and from a welcome or an
-  /// answer to a client's next renewal, in nanoseconds.
+  /// The least time between two renewals of a client, in nanoseconds: a server decides about none
+  /// earlier, and a client waits as long after a welcome or an answer.
   package static let renewalRest: Int64 = 1_000_000_000
   /// The most alternative servers that are read from a goaway.
   package static let alternativesLimit = 8
@@ -44,15 +44,15 @@ package enum Wire {
   package static let goawaySerial: UInt32 = 4
   /// The first serial that is not reserved.
   package static let firstSerial: UInt32 = 50
-  /// Set in the serials of a server's requests.
+  /// The bit that is set in the serials of a server's requests.
   package static let serverBit: UInt32 = 0x8000_0000
-  /// Set in the tag of a response if no handler was called.
+  /// The bit that is set in the tag of a response if no handler was called.
   package static let refusedBit: UInt32 = 0x80_0000
   /// The code within a response's tag.
   package static let codeMask: UInt32 = 0x7F_FFFF
   package static let tagMask: UInt32 = 0xFF_FFFF
 
-  /// The values that absent fields of hello or welcome stand for.
+  /// The values that apply where hello or welcome has no field.
   package static let defaultBody: UInt32 = 16_777_216
   package static let defaultInFlight: UInt32 = 1_024
   package static let defaultInterval: UInt32 = 30_000

@@ -2,9 +2,9 @@
 
 /// The protocol of a connection: the native one, or another one given by a description.
 ///
-/// Both sides must choose the same one. A dialect has no handshake: a connection is open as soon as
-/// it is established, and its limits and heartbeat come from the description. Features that the
-/// dialect cannot express are absent. `LongLinkDialects` makes dialects from descriptions.
+/// Both sides must choose the same protocol. A dialect has no handshake: a connection is open as
+/// soon as it is established, and its limits and heartbeat come from the description. Features that
+/// the dialect cannot express are absent. `LongLinkDialects` makes dialects from descriptions.
 public struct Dialect: Sendable {
   /// The described protocol; nil for the native one.
   package let source: (any DialectSource)?
@@ -19,7 +19,7 @@ public struct Dialect: Sendable {
 
 /// A factory for the framing of connections.
 package protocol DialectSource: AnyObject, Sendable {
-  /// Returns what a side can do.
+  /// Returns what the dialect lets a side do.
   func facts(_ role: Role) -> DialectFacts
   /// Throws if the dialect is certain not to work.
   func validate(_ role: Role) throws(FrameLayoutError)

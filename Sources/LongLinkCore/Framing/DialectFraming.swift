@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One side's encoding and decoding of a dialect's frames: the interface between the core and
-/// `LongLinkDialects`. Many connections can share one.
+/// Encodes and decodes a dialect's frames for one side: the interface between the core and
+/// `LongLinkDialects`. Many connections can share one framing.
 ///
 /// The state of each connection is in `DialectState`.
 package protocol DialectFraming: AnyObject, Sendable {
@@ -38,7 +38,7 @@ package protocol DialectFraming: AnyObject, Sendable {
 
   /// Whether a code on the wire means that a request succeeded.
   func isSuccess(_ code: UInt32) -> Bool
-  /// The error that a code on the wire is listed as, if any.
+  /// The error that the dialect's table lists for a code on the wire; nil if it lists none.
   func error(_ code: UInt32) -> DialectErrorCode?
 
   // MARK: Writing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The state that a connection keeps for a dialect. Native frames contain this information.
+/// The state that a connection keeps for a dialect. In the native protocol, the frames contain it.
 package final class DialectState {
   /// A request of this side whose response can still arrive.
   struct Asked: Equatable, Sendable {
@@ -9,8 +9,8 @@ package final class DialectState {
     var isAbandoned = false
   }
 
-  /// The number of abandoned requests that are remembered. The dialect's rule for unknown serials
-  /// applies to responses to older ones.
+  /// The number of abandoned requests that are remembered. To a response to an older one, the
+  /// dialect's rule for unknown serials applies.
   private static let mostAbandoned = 4096
 
   let framing: any DialectFraming
@@ -20,7 +20,7 @@ package final class DialectState {
   var asked = SerialTable<Asked>()
   /// The abandoned requests, oldest first; some may have been answered meanwhile.
   private var abandoned = Queue<UInt32>()
-  /// The peer's unanswered requests.
+  /// The peer's requests that were not answered yet.
   var answering: TypedSerials
   var lastPing: LinkInstant
   /// The wire code of the response in the last effect.
@@ -37,16 +37,16 @@ package final class DialectState {
   /// Whether the peer answers pings, so that a ping can test whether it is alive.
   var canProbe: Bool { facts.pingsAreAnswered }
 
-  /// What a response of the peer is.
+  /// The meaning of a response from the peer.
   enum Match: Equatable {
     case response
-    /// The dialect says so, where no request has its serial.
+    /// No request has the response's serial, and the dialect then takes it for a ping.
     case ping
     case unknown
   }
 
-  /// Finds the request that a response to this role belongs to, which is then over. Throws if the
-  /// dialect forbids that the peer sends it.
+  /// Finds the request that a response to this role belongs to, and ends it. Throws if the dialect
+  /// does not allow the peer to send this response.
   func match(_ frame: DialectFrame, to role: Role) throws(Violation) -> Match {
     let (kind, serial) = (FrameKind.response.rawValue, frame.head.serial)
     guard let asked = asked[serial] else {
@@ -66,8 +66,8 @@ package final class DialectState {
     return .response
   }
 
-  /// Records that no caller waits for a response any more. Returns the type of its request; nil if
-  /// none is known.
+  /// Records that no caller waits for a response any more. Returns the message type of its request;
+  /// nil if no such request is known.
   func abandon(_ serial: UInt32) -> MessageType? {
     guard let type = asked[serial]?.type else { return nil }
     let isNew = asked.update(serial) { asked in
@@ -84,7 +84,7 @@ package final class DialectState {
   }
 
   /// Whether a request of this type can be cancelled. A cancel by type applies to all requests of
-  /// the type, so it is not sent while a caller waits for another.
+  /// that type, so none is sent while a caller waits for another such request.
   func canCancel(_ type: MessageType) -> Bool {
     framing.canSendCancel(of: type) && (!facts.cancelsByType || !isAwaited(type))
   }
@@ -109,7 +109,7 @@ package final class DialectState {
   }
 
   /// When the heartbeat is next due. A side that sends pings does so at every interval, because the
-  /// peer may rely on them; a side that sends none checks for the peer's.
+  /// peer may rely on it. A side that sends none checks for the peer's pings.
   func heartbeatDue(lastRead: LinkInstant, every interval: Int64) -> LinkInstant {
     if facts.sendsPings {
       return (judgesSilence ? min(lastRead, lastPing) : lastPing) + interval

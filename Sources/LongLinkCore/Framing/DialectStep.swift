@@ -2,17 +2,18 @@
 
 /// A frame of a dialect, translated to the terms of the native protocol.
 package struct DialectFrame: Equatable, Sendable {
-  /// The native header. The tag is the type of a request or push, or the library's response code.
+  /// The frame's header in native terms. The tag is the type of a request or push, or the library's
+  /// response code.
   ///
-  /// The serial is that of the wire, except that a push has the serial of native pushes. A cancel
-  /// by type has the type as its tag and serial 0. The serial of a response is 0 if it does not fit
-  /// into 32 bits; no request can have such a serial.
+  /// The serial is the one on the wire, except that a push has the serial of native pushes. A
+  /// cancel by type has the type as its tag and serial 0. The serial of a response is 0 if it does
+  /// not fit into 32 bits; no request can have such a serial.
   package var head: FrameHead
-  /// The type field: 0 if there is none, clamped to 32 bits.
+  /// The frame's type field: 0 if there is none, clamped to 32 bits.
   package var type: UInt32
-  /// The serial field.
+  /// The frame's serial field.
   package var serial: UInt64
-  /// The code field: 0 if there is none, clamped to 32 bits.
+  /// The frame's code field: 0 if there is none, clamped to 32 bits.
   package var code: UInt32
   /// The body's position, from the start of the decoded bytes.
   package var body: Range<Int>
@@ -33,7 +34,7 @@ package struct DialectFrame: Equatable, Sendable {
 
 /// The result of decoding the front of a stream.
 package enum DialectStep: Equatable, Sendable {
-  /// Nothing yet: at least this many bytes are needed, counted from the first.
+  /// There is no complete frame: at least this many bytes are needed, counted from the front.
   case needMore(atLeast: Int)
   /// A complete, undamaged frame.
   case frame(DialectFrame)

@@ -2,10 +2,10 @@
 
 /// The layout of a connection's frames: native, or a dialect's.
 ///
-/// Most rules that differ in a dialect are in Connection+Dialect and Outbox+Dialect. Other files
-/// ask for `dialect`, or `hasControlFrames`, where a line or two differ.
-/// A dialect has no handshake and no goaway; a response may have to repeat the type of its request;
-/// and a ping can remain unanswered.
+/// Most rules that differ in a dialect are in Connection+Dialect and Outbox+Dialect. Where a line
+/// or two differ, other files ask for `dialect` or `hasControlFrames`. A dialect has no handshake
+/// and no goaway; a response may have to repeat the type of its request; and a ping can remain
+/// unanswered.
 package enum Framing {
   /// The layout of `Protocols/wire.md`.
   case native
@@ -50,10 +50,11 @@ package enum Framing {
     dialect?.framing.objection(toPush: type)
   }
 
-  /// The largest body of a frame, if it is not negotiated.
+  /// The largest body of a frame in a dialect; nil in the native protocol, which negotiates it.
   var maximumBody: Int? { dialect?.facts.maximumBody }
 
-  /// Whether the decoder searches for the next frame: the waiting bytes are not part of one.
+  /// Whether the decoder is searching for the next frame, so that the waiting bytes are not part of
+  /// one.
   var isLost: Bool { dialect?.decoder.isLost ?? false }
 
   /// Whether a request of this side can have this serial.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Serials and their message types. The serials of each type form a list in order of arrival, so
-/// that a frame which refers to all of one type does not cost a scan of the others.
+/// that a frame which refers to all serials of one type needs no scan of the others.
 struct TypedSerials: ~Copyable {
   private struct Entry {
     let type: MessageType
-    /// The neighbours in the list of its type; 0 for none.
+    /// The neighbours in the list of the serial's type; 0 for none.
     var previous: UInt32
     var next: UInt32
   }

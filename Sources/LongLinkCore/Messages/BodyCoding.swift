@@ -39,13 +39,12 @@ public protocol BodyDecodable {
   /// Reads the value from a whole body, and takes the memory for it from `memory` before
   /// allocating.
   ///
-  /// Requests, responses, pushes and items are decoded by this function. The default implementation
-  /// takes eight times the bytes of the body, but at most 4 MiB more than its bytes, which is an
-  /// estimate. Implement it for a type whose
-  /// values can take much more.
+  /// Requests, responses, pushes and items are decoded by this function. As an estimate, the
+  /// default implementation takes eight times the bytes of the body, but at most 4 MiB more than
+  /// its bytes. Implement the function for a type whose values can take much more.
   init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError)
 
-  /// The most memory in bytes that decoding one body may take; above zero. Decoding throws
-  /// `tooLarge` beyond it. Default: no limit but those of the body's size and of a server's memory.
+  /// The most memory in bytes that decoding one body may take; above zero. Beyond it, decoding
+  /// throws `tooLarge`. Default: no limit but those of the body's size and of a server's memory.
   static var decodingMemoryLimit: Int { get }
 }

@@ -38,7 +38,7 @@ extension BodyError {
       self.name = name
     }
 
-    /// The body breaks the rules of its encoding.
+    /// The body breaks a rule of its encoding.
     public static let malformed = Code(.malformed)
     /// The body ends inside a value, or a length in it points past its end.
     public static let truncated = Code(.truncated)
@@ -55,7 +55,7 @@ extension BodyError {
     /// The server's `limits.memoryLimit` leaves no room for the value. The same body may decode
     /// later.
     public static let outOfMemory = Code(.outOfMemory)
-    /// The body cannot express the value, or the value cannot express the body.
+    /// The encoding cannot express the value, or the type cannot hold what the body contains.
     public static let notRepresentable = Code(.notRepresentable)
   }
 }

@@ -2,21 +2,21 @@
 
 /// The memory that decoding one body takes.
 ///
-/// A decoder takes memory before it makes the values that need it. It gets an error in place of
-/// memory beyond the type's ``BodyDecodable/decodingMemoryLimit``, and on a server also if
-/// `limits.memoryLimit` leaves none. What was taken counts until the handler has returned.
+/// A decoder takes memory before it makes the values that need it. It gets an error instead if the
+/// total would exceed the type's ``BodyDecodable/decodingMemoryLimit``, or, on a server, if
+/// `limits.memoryLimit` leaves no room. The memory counts until the handler has returned.
 public struct DecodingMemory: ~Copyable {
-  /// What can be taken without asking.
+  /// The bytes that can be taken without asking the account.
   private(set) var left: Int
-  /// What was counted in the account, and is given back with this.
+  /// The bytes that the account has counted for this body. They are given back when this ends.
   package private(set) var counted = 0
   private let type: any BodyDecodable.Type
   private let size: Int
   private let account: (any DecodingAccount)?
 
-  /// What a request may take uncounted: it is part of what each request counts as anyway.
+  /// The bytes that decoding may take uncounted, because each request counts as that many anyway.
   package static let free = 2_048
-  /// The least that is asked for at once.
+  /// The least number of bytes that is asked of the account at once.
   private static let lump = 16_384
 
   /// Makes the memory for decoding one body, limited only by the type's `decodingMemoryLimit`.
@@ -24,7 +24,7 @@ public struct DecodingMemory: ~Copyable {
     self.init(for: type, account: nil)
   }
 
-  /// Makes the memory for one body of a type, which itself counts `size` bytes already.
+  /// Makes the memory for one body of a type, whose own `size` bytes count already.
   package init(
     for type: (some BodyDecodable).Type, account: consuming (any DecodingAccount)?,
     besides size: Int = 0
@@ -38,17 +38,17 @@ public struct DecodingMemory: ~Copyable {
   /// Takes memory for a value.
   ///
   /// `count` is a number of bytes, not negative. Throws `tooLarge` beyond the limit of the type,
-  /// and `outOfMemory` if the server has none left.
+  /// and `outOfMemory` if the server has no memory left.
   public mutating func take(_ count: Int) throws(BodyError) {
     left = try allowance(after: left - count)
   }
 
-  /// Returns what can be taken without asking once `rest` was left: more was asked for if it is
-  /// negative.
+  /// Returns the bytes that can be taken without asking, when `rest` is left of the earlier ones.
+  /// If `rest` is negative, more is taken from the account.
   @usableFromInline
   mutating func allowance(after rest: Int) throws(BodyError) -> Int {
     guard rest < 0 else { return rest }
-    // What can never be had is too large; a later retry would not help.
+    // A body that can never have enough memory is too large: a later retry would not help.
     let limit = min(type.decodingMemoryLimit, account?.most(besides: size) ?? .max)
     let most = limit - min(DecodingMemory.free, limit) - counted
     guard -rest <= most else {
@@ -66,12 +66,12 @@ public struct DecodingMemory: ~Copyable {
     return rest + more
   }
 
-  /// Takes back the allowance that a reader has left.
+  /// Takes back the part of the allowance that a reader has not used.
   @usableFromInline
   package mutating func end(_ allowance: Int) { left = allowance }
 
   /// Passes the bytes taken from the account to the caller, who must give them back. Nil if there
-  /// are none, or if a decoder has put a memory without an account in the place of this one.
+  /// are none, or if a decoder has replaced this memory by one without an account.
   package mutating func settle() -> (bytes: Int, account: any DecodingAccount)? {
     let taken = counted - min(left, counted)
     guard taken > 0, let account else { return nil }
@@ -86,11 +86,11 @@ public struct DecodingMemory: ~Copyable {
 
 /// An account in which the memory of decoded bodies is counted; used on any thread.
 package protocol DecodingAccount: AnyObject, Sendable {
-  /// Counts bytes of a body that has `counted` already; returns false if there is no room for them.
+  /// Counts `count` more bytes for a body that has `counted` already; returns false without room.
   func take(_ count: Int, besides counted: Int) -> Bool
-  /// The most that a body of so many bytes can ever take besides these.
+  /// The most bytes that decoding can ever take for a body of `size` bytes, besides these.
   func most(besides size: Int) -> Int
-  /// Counts so many bytes less.
+  /// Counts `count` bytes less.
   func giveBack(_ count: Int)
   /// Why `take` has returned false.
   var refusal: String { get }
@@ -100,8 +100,8 @@ extension BodyDecodable {
   /// No limit (`Int.max`), unless a type sets its own.
   public static var decodingMemoryLimit: Int { .max }
 
-  /// Takes eight times the bytes of the body, but at most 4 MiB more than its bytes, as an
-  /// estimate, and decodes it.
+  /// Takes eight times the bytes of the body as an estimate, but at most 4 MiB more than its bytes,
+  /// and decodes the body.
   public init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError) {
     try memory.take(min(body.byteCount * 8, body.byteCount + 4 << 20))
     try self.init(decoding: body)

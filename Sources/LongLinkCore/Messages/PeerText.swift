@@ -42,10 +42,10 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
     description = text
   }
 
-  /// Whether bytes look like a text for people: they are UTF-8, without control characters other
-  /// than line ends and tabs. Reads no more of them than a text shows.
+  /// Whether bytes look like a text for people: UTF-8, without control characters other than line
+  /// ends and tabs. Checks only as many bytes as a `PeerText` shows.
   package static func isPlain(utf8 bytes: [UInt8]) -> Bool {
-    // A character may be cut in half at the end of what is read.
+    // The limit may cut the last character in half.
     var shown = Array(bytes.prefix(limit))
     if shown.count < bytes.count {
       while let last = shown.last, last & 0xC0 == 0x80 { shown.removeLast() }
@@ -57,15 +57,15 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Returns bytes as safe text without cutting it: up to six times their number of characters.
+  /// Returns bytes as safe text without cutting it. It may be several times as long as the bytes.
   package static func whole(_ bytes: [UInt8]) -> String {
     var text = ""
     pieces(of: bytes) { text += $0 }
     return text
   }
 
-  /// Passes on all of the bytes as safe text, in pieces of about 64 KiB. What `isKept` says true of
-  /// is not escaped.
+  /// Passes on all bytes as safe text, in pieces of about 64 KiB. Characters for which `isKept`
+  /// returns true are not escaped.
   package static func pieces<Failure>(
     of bytes: [UInt8], keeping isKept: (Unicode.Scalar) -> Bool = { _ in false },
     _ take: (String) throws(Failure) -> Void
@@ -94,8 +94,8 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
     return text + ellipsis
   }
 
-  /// Passes on what stands for each character, and for each byte of what is none, until `take`
-  /// returns false.
+  /// Passes on the safe text of each character, and of each byte that is not valid UTF-8, until
+  /// `take` returns false.
   private static func decode<Failure>(
     _ bytes: [UInt8], keeping isKept: (Unicode.Scalar) -> Bool = { _ in false },
     _ take: (String) throws(Failure) -> Bool
@@ -124,7 +124,7 @@ package struct PeerText: Equatable, Sendable, CustomStringConvertible {
     switch scalar.properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned,
       .surrogate:
-      // Newlines and the like get their short escapes, all others their numbers.
+      // Newlines and similar characters get their short escapes, all others their numbers.
       return scalar.escaped(asASCII: true)
     default:
       return scalar == "\\" ? #"\\"# : String(scalar)

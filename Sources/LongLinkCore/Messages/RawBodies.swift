@@ -33,7 +33,7 @@ extension [UInt8]: BodyEncodable, BodyDecodable {
   public init(decoding body: RawSpan) {
     self = unsafe body.withUnsafeBytes { bytes in
       // For small bodies, this initializer takes half the time of the one with a capacity, which
-      // looks up its type in the runtime.
+      // looks up the array's type in the runtime.
       guard bytes.count > 2_048 else { return unsafe [UInt8](bytes) }
       return unsafe [UInt8](unsafeUninitializedCapacity: bytes.count) { buffer, count in
         count = bytes.count

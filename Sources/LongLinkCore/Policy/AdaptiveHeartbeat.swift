@@ -5,12 +5,12 @@
 /// The search begins at `shortest` and ends at the heartbeat's own interval, which is never
 /// exceeded: a lost server is always detected within that interval plus the timeout. If a ping is
 /// answered after a full interval of silence on both sides, the path still knew the connection.
-/// After `successes` of these the interval grows by `step`. If such a ping is lost at a lengthened
-/// interval, the interval shrinks by `backOff`; after `failures` losses the search is over and the
-/// interval can only shrink.
+/// After `successes` such pings the interval grows by `step`. If such a ping is lost at a
+/// lengthened interval, the interval shrinks by `backOff`; after `failures` losses the search is
+/// over and the interval can only shrink.
 ///
-/// The server must allow it: the agreed interval is the shorter of both sides' intervals, and the
-/// search does not exceed it.
+/// The search never exceeds the agreed interval, the shorter of both sides' intervals, so the
+/// server must allow a long one.
 public struct AdaptiveHeartbeat: Sendable {
   /// The initial interval. Default 30 s, at least 200 ms and at most the heartbeat's interval.
   public var shortest: Duration
@@ -22,15 +22,16 @@ public struct AdaptiveHeartbeat: Sendable {
   public var backOff: Duration
   /// The number of losses at lengthened intervals that end the search. Default 2, at least 1.
   public var failures: Int
-  /// Stores what was learned about a network, as a short text, replacing any earlier one. Default
-  /// nil: it is forgotten with the client.
+  /// Stores what the search has learned about a network, as a short text, replacing any earlier
+  /// one. Default nil: it is forgotten with the client.
   ///
   /// The names are those of `LongLinkClient.pathChanged(network:)`; nothing is stored for an
   /// unnamed network. It is called on the client's loop and must not block: keep a dictionary, and
   /// write it to disk on another thread.
   public var store: (@Sendable (_ learned: String, _ network: String) -> Void)?
-  /// Returns what `store` was last given for a network, or nil. Default nil: nothing is known. What
-  /// is lost is learned again. It is called on the client's loop and must not block.
+  /// Returns the last text that `store` was given for a network; nil if there is none, and the
+  /// search begins anew. Default nil: nothing is known. It is called on the client's loop and must
+  /// not block.
   public var load: (@Sendable (_ network: String) -> String?)?
 
   /// Makes a policy; each parameter has a default.
@@ -50,9 +51,9 @@ public struct AdaptiveHeartbeat: Sendable {
   }
 }
 
-/// The result of a search on one network.
+/// What a search has learned about one network.
 package struct LearnedHeartbeat: Hashable, Sendable {
-  /// The longest proven interval.
+  /// The longest interval after which a ping was still answered.
   package var interval: Duration
   /// The number of losses at lengthened intervals so far.
   package var failures: Int
@@ -62,14 +63,14 @@ package struct LearnedHeartbeat: Hashable, Sendable {
     self.failures = failures
   }
 
-  /// Reads what `text` has written; nil for anything else.
+  /// Reads a text that `text` has made; nil for anything else.
   package init?(text: String) {
     let numbers = text.split(separator: " ").compactMap { Int64($0) }
     guard numbers.count == 2 else { return nil }
     self.init(interval: .nanoseconds(numbers[0]), failures: Int(clamping: numbers[1]))
   }
 
-  /// The interval in nanoseconds, and the losses.
+  /// The interval in nanoseconds and the number of losses, as text to be stored.
   package var text: String { "\(interval.clampedNanoseconds) \(failures)" }
 }
 
@@ -78,15 +79,15 @@ package struct HeartbeatSearch: Sendable {
   private let policy: AdaptiveHeartbeat
   private let shortest: Int64
   private let longest: Int64
-  /// The interval to use now.
+  /// The interval to use now, in nanoseconds.
   package private(set) var interval: Int64
-  /// The longest proven interval.
+  /// The longest interval after which a ping was still answered, in nanoseconds.
   private var proven: Int64
   /// The number of answered pings in a row at this interval.
   private var successes = 0
   private var failures = 0
 
-  /// Begins a search, or continues one.
+  /// Begins a search, or continues one if `learned` is not nil.
   package init(_ policy: AdaptiveHeartbeat, longest: Int64, learned: LearnedHeartbeat? = nil) {
     self.policy = policy
     self.longest = longest
@@ -104,8 +105,8 @@ package struct HeartbeatSearch: Sendable {
     LearnedHeartbeat(interval: .nanoseconds(proven), failures: failures)
   }
 
-  /// Counts a ping that was answered after a silence, in nanoseconds. Returns true if a longer
-  /// interval is proven, which is worth remembering.
+  /// Counts a ping that was answered after a silence, in nanoseconds. Returns true if this proves a
+  /// longer interval, which is worth storing.
   package mutating func answered(after silence: Int64) -> Bool {
     guard isProof(silence) else { return false }
     successes += 1
@@ -128,7 +129,7 @@ package struct HeartbeatSearch: Sendable {
     return true
   }
 
-  /// Whether a silence was long enough to prove anything about the interval: data written meanwhile
-  /// keeps a path open too.
+  /// Whether a silence was long enough to prove anything about the interval. After a shorter one,
+  /// other data may have kept the path open.
   private func isProof(_ silence: Int64) -> Bool { silence >= interval - interval / 8 }
 }

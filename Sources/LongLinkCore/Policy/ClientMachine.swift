@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides what a client's requests go over: owns the machine of its long link and that of its
-/// short links, and remembers which credentials servers have refused over both.
+/// Decides over which links a client's requests go: owns the machine of its long link and that of
+/// its short links, and remembers which credentials servers have refused over both.
 ///
-/// Each fact is told once, with the instant at which it became known; what one machine has to know
-/// of the other is passed on here. The outputs are effects. Those of the long link come first,
+/// Each fact is passed once, with the instant at which it became known; what one machine has to
+/// know of the other is passed on here. The outputs are effects. Those of the long link come first,
 /// because requests that it takes need no short link.
 package struct ClientMachine: Equatable {
   /// Identifies a link: an attempt to make the long link, or a short link.
@@ -15,14 +15,14 @@ package struct ClientMachine: Equatable {
     case short(WayMachine.Effect)
   }
 
-  /// What the application is told of the connection.
+  /// The state of the client's connection, as the application sees it.
   package enum State: Equatable, Sendable {
     case idle
     case connecting(LinkMachine.Target)
     case connected(ID)
     case migrating(ID, to: LinkMachine.Target)
     case waiting(LinkInstant)
-    /// Requests go over this way of short links.
+    /// Requests go over short links of the way with this index.
     case short(way: Int)
     case notAccepted(ResponseCode)
     case suspended
@@ -31,11 +31,11 @@ package struct ClientMachine: Equatable {
 
   package private(set) var link: LinkMachine
   package private(set) var ways: WayMachine
-  /// The credentials that servers have refused over connections.
+  /// The credentials that servers have refused over long links.
   package private(set) var refusals = CredentialRefusals()
   /// The credentials that servers have refused over short links.
   package private(set) var shortRefusals = CredentialRefusals()
-  /// The refusals before the last renewal on the long link.
+  /// The number of refusals before the last renewal on the long link.
   private var refusalsBefore: UInt64 = 0
 
   package init(
@@ -52,17 +52,17 @@ package struct ClientMachine: Equatable {
     return .long(effect)
   }
 
-  /// Opens short links for the waiting requests that could be sent now, of which there are this
-  /// many. Call it once no effect is left.
+  /// Opens short links for `count` waiting requests that could be sent now. Call it once no effect
+  /// is left.
   package mutating func want(_ count: Int) { ways.want(count) }
 
-  /// Whether a short link may show a credential. After a 401, another one than the refused clears
-  /// the refusal.
+  /// Whether a short link may show this credential. After a final 401, a different credential
+  /// clears the refusal.
   package mutating func allows(short credential: [UInt8]) -> Bool {
     shortRefusals.allows(credential)
   }
 
-  /// Whether the machine needs to be told of responses; see `LinkMachine.wantsOutcomes`.
+  /// Whether the machine needs to know about responses; see `LinkMachine.wantsOutcomes`.
   package var wantsOutcomes: Bool {
     mutating get { link.wantsOutcomes }
   }
@@ -87,18 +87,18 @@ extension ClientMachine {
     case .pathChanged:
       link.pathChanged(at: now, bits: bits)
       ways.pathChanged(at: now)
-      // There is no round that could fail first.
+      // After that, no round begins whose failure would make requests take short links.
       if link.mode == .stopped { ways.roundFailed() }
     case .suspended(let lingering):
       link.suspend(lingering: lingering, at: now)
       ways.suspend(lingering: lingering, at: now)
     case .resumed:
-      // The next link is made with another credential.
+      // The next link is made with another credential, so earlier refusals do not matter.
       if !link.isReplacing { refusals.forget() }
       link.resume(at: now, bits: bits)
       ways.resume(wantsLink: link.mode != .idle, at: now)
     case .serversSwitched(let entries, let kept):
-      // What others refused says nothing about new servers.
+      // The refusals of the old servers say nothing about new ones.
       if kept.contains(nil) { refusals.forget() }
       if kept != link.list.entries.indices.map(Optional.some) { ways.serversChanged() }
       let hadLink = link.isReplacing
@@ -180,7 +180,7 @@ extension ClientMachine {
     _ id: ID, _ terms: Terms, at now: LinkInstant, bits: () -> UInt64
   ) {
     refusals.forget()
-    // No short link is opened with a credential that was refused twice.
+    // A trial needs short links, and none is opened with a credential that was refused for good.
     if shortRefusals.finalCode == nil,
       ways.beginTrial(of: id, on: link.server(of: id), validFor: terms.validity, at: now)
     {
@@ -220,19 +220,19 @@ extension ClientMachine {
     if wasCurrent { stopIfRefused(at: now) }
   }
 
-  /// Stops the long link, unless it still carries requests, if the credential is refused for good.
+  /// Stops the long link if the credential is refused for good, unless a link still takes requests.
   private mutating func stopIfRefused(at now: LinkInstant) {
     guard refusals.finalCode != nil, !link.isReplacing else { return }
     link.stop(at: now)
     ways.lost(at: now)
-    // Requests may go over short links, as after a round that has failed.
+    // From now on requests may go over short links, as after a failed round.
     ways.roundFailed()
   }
 
   private mutating func handle(_ fact: Short, at now: LinkInstant, bits: () -> UInt64) {
     switch fact {
     case .credential(let credential):
-      // Servers refused another one over the long link.
+      // The credential that servers refused over the long link was a different one.
       guard link.mode == .stopped, refusals.allows(credential) else { return }
       start(again: true, at: now, bits: bits)
     case .noCredential(let id): ways.noCredential(id, at: now, bits: bits)
@@ -269,10 +269,10 @@ extension ClientMachine {
   /// The instant at which `.elapsed` should be handled next.
   package var deadline: LinkInstant { min(link.deadline, ways.deadline) }
 
-  /// Whether nothing takes requests until the application asks to connect.
+  /// Whether no link takes requests until the application asks to connect.
   package var isGivenUp: Bool { link.mode == .stopped && !ways.isUsed }
 
-  /// Whether nothing takes requests now, and no link is being made that will.
+  /// Whether no link takes requests now, and none is being made that will.
   package var isOffline: Bool {
     switch link.state {
     case .suspended: true
@@ -291,7 +291,7 @@ extension ClientMachine {
 }
 
 extension CloseReason {
-  /// Whether a connection that ended like this may have been cut by the network.
+  /// Whether the network may have cut a connection that ended for this reason.
   fileprivate var isCut: Bool {
     switch self {
     case .closedByPeer, .noResponse, .heartbeatLost, .transport, .securityFailed: true

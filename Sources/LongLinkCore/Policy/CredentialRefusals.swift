@@ -3,21 +3,22 @@
 /// The credentials that servers have refused, over connections or over short links.
 ///
 /// One refusal is no reason to give up: the credential may have expired, and the application is
-/// asked for another one. The next is final if it is for the same credential, or if both are 403:
-/// then the server knows who the client is. Of several refusals of a credential that was shown at
-/// one time, only the first counts.
+/// asked for another one. The second refusal is final if it is for the same credential, or if both
+/// have code 403, which means that the server knows the client. If a credential that was shown
+/// several times at once is refused several times, only the first refusal counts.
 package struct CredentialRefusals: Equatable, Sendable {
   private struct Refusal: Equatable, Sendable {
     let credential: [UInt8]
     let code: ResponseCode
-    /// Counts the refusals.
+    /// The number of refusals before this one.
     let number: UInt64
     let isFinal: Bool
   }
 
-  /// The last one that counts; nil once a server has accepted this client, or is asked anew.
+  /// The last refusal that counts; nil if a server has accepted the client since, or after
+  /// `forget`.
   private var last: Refusal?
-  /// The number of refusals so far. Whoever shows a credential remembers this number first.
+  /// The number of refusals so far. Whoever shows a credential notes this number before.
   package private(set) var count: UInt64 = 0
 
   package init() {}
@@ -26,12 +27,12 @@ package struct CredentialRefusals: Equatable, Sendable {
   package var finalCode: ResponseCode? { last.flatMap { $0.isFinal ? $0.code : nil } }
 
   /// Whether the next refusal counts, if its credential was shown when there were `known` refusals.
-  /// Of several refusals of a credential that was shown at one time, only the first counts.
+  /// Several refusals of a credential that was shown at one time count once.
   package func counts(since known: UInt64) -> Bool { last.map { known > $0.number } ?? true }
 
   /// Records that a server has refused a credential, which was shown when there were `known`
-  /// refusals. It does not become final while the client `hasOther` link, which shows that a server
-  /// accepts it.
+  /// refusals. With `hasOther`, the client has another link, so servers do accept it, and the
+  /// refusal does not become final.
   package mutating func refused(
     _ credential: [UInt8], _ code: ResponseCode, since known: UInt64, hasOther: Bool = false
   ) {

@@ -4,8 +4,8 @@
 extension LinkMachine {
   /// The lifetime in nanoseconds from which on a link resets the count of short drains.
   static let longLife: Int64 = 60_000_000_000
-  /// The number of short drains in a row that are followed by the next link without a delay. The
-  /// end of a credential counts as one.
+  /// The number of short drains in a row after which the client still reconnects without a delay.
+  /// The expiry of a credential counts as a drain.
   static let shortDrainsFollowed = 8
 
   /// How long a link without a response must last to be proven, in nanoseconds, even if its server
@@ -13,9 +13,9 @@ extension LinkMachine {
   /// again and again without a growing delay.
   package static let leastProof: Int64 = 10_000_000_000
 
-  /// Records that bytes of the server have arrived since the link was established. A link that has
-  /// lasted long enough is proven by that: until then, the server may have frozen after its
-  /// welcome.
+  /// Records that bytes from the server have arrived since the link was established. If the link
+  /// has lasted long enough, this proves it: without such bytes, the server might have frozen after
+  /// its welcome.
   package mutating func heard(_ attempt: AttemptID) {
     guard let link = current, link.id == attempt else { return }
     current?.isHeard = true
@@ -29,9 +29,10 @@ extension LinkMachine {
     current?.hasWorked = true
     outage = Outage()
     list.forgetTries()
-    // Alternatives are only for the time in which the listed servers are unavailable.
+    // Alternatives matter only while the servers of the list are unavailable.
     if case .listed = link.target { alternatives = [] }
-    // A response can be an error: if an error ratio is watched, it decides.
+    // Even an error is a response. If an error ratio is watched, it decides whether the server
+    // works.
     if settings.servers.errorRatio == nil { succeeded(link.target) }
     effects.append(.proven(attempt))
   }
@@ -40,8 +41,8 @@ extension LinkMachine {
     if case .listed(let index) = target { list.succeeded(index) }
   }
 
-  /// Counts the outcome of a request on the link: a response, or, if those count, a missed
-  /// deadline.
+  /// Counts the outcome of a request on the link: a response, or a missed deadline if deadlines
+  /// count.
   package mutating func outcome(
     _ attempt: AttemptID, isError: Bool, at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -57,7 +58,7 @@ extension LinkMachine {
     }
     outcomes = OutcomeWindow()
     let present: Int? = if case .listed(let index) = link.target { index } else { nil }
-    // A bad server is better than none.
+    // If no other server is available, the client stays with this one.
     guard !isUnderWay, let other = list.other(than: present, at: now, bits: bits) else { return }
     coolDown(link.target, at: now)
     beginRound(at: now, for: .errors, to: other, bits: bits)
@@ -94,7 +95,8 @@ extension LinkMachine {
   ) {
     let isDraining = reason == .goneAway(.draining)
     let isExpired = reason == .goneAway(.unauthenticated)
-    // Others use this client's identity. Each that comes back at once would end another's link.
+    // Other clients use this client's identity. If each reconnected at once, it would end another's
+    // link.
     let isCrowded = reason == .goneAway(.conflict)
     if now - link.since >= LinkMachine.longLife {
       shortDrains = 0
@@ -108,30 +110,30 @@ extension LinkMachine {
       let first = reason == .heartbeatLost ? policy.afterLostHeartbeat : policy.afterClose
       outage = Outage(first: first.clampedNanoseconds)
       list.forgetTries()
-      // A round that is under way tries its server in this outage.
+      // In this outage, the round that is under way counts as a try of its server.
       if isUnderWay, case .listed(let index) = target { list.tried(index) }
       if !isDraining { forgetAlternatives(at: now) }
       // A draining server should not be the first choice when its cool-down is over.
       if isDraining, case .listed(let index) = link.target { list.tried(index) }
       if isDraining || reason == .heartbeatLost { coolDown(link.target, at: now) }
-      // Servers that drain repeatedly and name each other, or whose credentials hardly last, must
-      // not cause reconnects without delay.
+      // Reconnects without a delay must not go on and on if servers drain repeatedly and name each
+      // other, or accept credentials only briefly.
       if isDraining || isExpired, inARow > 0 { (outage.failures, outage.growth) = (inARow, inARow) }
       if isCrowded { (outage.failures, outage.growth) = (max(1, shortDrains), max(1, shortDrains)) }
     } else {
-      // An unproven link: the delays continue to grow, and another server may work better.
+      // The link was not proven: the delays continue to grow, and another server may work better.
       if !isExpired { coolDown(link.target, at: now) }
       countFailure(at: now)
     }
     if isUnderWay {
-      // The replacement is already being connected, unless it is to the same draining server, or
-      // comes too late again and again.
+      // The replacement is already being connected. It is of no use if it is to the same draining
+      // server, or if renewals keep coming too late.
       guard isDraining && target == link.target || isExpired && purpose == .renewal && inARow > 0
       else { return }
       abandonRound()
     }
     if link.hasWorked, isDraining, inARow <= 0, apply(hint, at: now, bits: bits) { return }
-    // The server accepts this client with its next credential.
+    // The credential had expired: with a new one, the server will accept the client.
     if link.hasWorked, isExpired, inARow <= 0 {
       beginRoundWhenAllowed(at: now, bits: bits)
       return
@@ -147,13 +149,13 @@ extension LinkMachine {
       wait(hint, window: hint, .goaway, at: now)
       return true
     }
-    // A hint may have gone to many clients at once, which must not all rush to the other servers.
+    // Many clients may have got this hint at once, and must not all rush to the other servers.
     guard hint == nil, hasSpares(at: now) else { return false }
     beginRound(at: now, bits: bits)
     return true
   }
 
-  /// Stays away from a server for the time of its hint, in nanoseconds.
+  /// Avoids a server for the time of its hint, in nanoseconds; nil for no hint.
   mutating func avoid(_ target: Target, for hint: Int64?, at now: LinkInstant) {
     if let hint, case .listed(let index) = target { list.avoid(index, until: now + hint) }
   }
@@ -168,7 +170,7 @@ extension LinkMachine {
 // MARK: - Moving
 
 extension LinkMachine {
-  /// Retires the current link, which finishes its requests. `next`, if any, gets new requests.
+  /// Retires the current link, which finishes its requests. `next`, unless nil, gets new requests.
   mutating func abandonCurrent(at now: LinkInstant, followedBy next: AttemptID? = nil) {
     if let next { effects.append(.use(next)) }
     guard let link = current else { return }
@@ -185,7 +187,7 @@ extension LinkMachine {
     }
   }
 
-  /// Schedules the next attempt to fail back to a better server, if there is one.
+  /// Schedules the next attempt to fail back, if there is a server of better priority.
   mutating func armPreferred(at now: LinkInstant, bits: () -> UInt64) {
     guard let current else { return }
     let present: Int? = if case .listed(let index) = current.target { index } else { nil }
@@ -194,8 +196,8 @@ extension LinkMachine {
     preferredAt = now + ReconnectPolicy.period(of: interval, bits: bits())
   }
 
-  /// Schedules an attempt to fail back, unless one is scheduled: renewals must not put it off for
-  /// ever.
+  /// Schedules an attempt to fail back unless one is scheduled already, so that renewals do not
+  /// postpone it for ever.
   mutating func rearmPreferred(at now: LinkInstant, bits: () -> UInt64) {
     if preferredAt == .distantFuture { armPreferred(at: now, bits: bits) }
   }

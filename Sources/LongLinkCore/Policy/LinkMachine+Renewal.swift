@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Credentials: the next one for the current link before its own expires, or the move to a link
-/// with it, and rounds for which there is none.
+/// Credentials: their renewal on the current link before they expire, or by a move to another link;
+/// and rounds for which the application has no credential.
 extension LinkMachine {
-  /// The shortest time between two attempts at a move to the next credential, in nanoseconds.
+  /// The least time between two attempts to move to a link with a new credential, in nanoseconds.
   static let leastRenewalRetry: Int64 = 100_000_000
 
   /// Schedules the renewal of the current link's credential: at 75 to 90 % of its validity, drawn
-  /// at random, so that clients that came together do not renew together; but not within a second.
-  /// A server that accepts credentials for less does not get a new one each time: they expire, and
-  /// back-off applies.
+  /// at random, so that clients that connected together do not renew together; but not within a
+  /// second. If a server accepts credentials for less than that, they expire, and back-off applies.
   mutating func armRenewal(after validity: Int64, at now: LinkInstant, bits: () -> UInt64) {
     current?.expiresAt = now + validity
     let part = 750 + Int64(bits() % 151)
@@ -18,9 +17,9 @@ extension LinkMachine {
     renewAt = now + min(validity, max(Wire.renewalRest, drawn))
   }
 
-  /// Has the next credential shown on the link, or begins a round for a link with it. If the round
-  /// fails, another one begins in a quarter of the time that is left, down to a tenth of a second.
-  /// There is none once the time is over.
+  /// Renews the credential on the link, or begins a round for a link with a new one. If the round
+  /// fails, another one begins after a quarter of the remaining validity, but at least a tenth of a
+  /// second. Once the credential has expired, there is no further round.
   mutating func renew(at now: LinkInstant, bits: () -> UInt64) {
     guard let current, current.expiresAt > now else {
       renewAt = .distantFuture
@@ -38,8 +37,8 @@ extension LinkMachine {
     beginRound(at: now, for: .renewal, bits: bits)
   }
 
-  /// Handles the next credential of a link, which its server accepts for `validity` nanoseconds;
-  /// nil without an end.
+  /// Handles the renewal of a link's credential, which its server accepts for `validity`
+  /// nanoseconds; nil for no end.
   package mutating func renewed(
     _ attempt: AttemptID, validFor validity: Int64?, at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -51,15 +50,15 @@ extension LinkMachine {
     }
   }
 
-  /// Handles a renewal without a result. Unless the client is given up, another one follows in a
-  /// quarter of the time that is left, but not within a second.
+  /// Handles a renewal that has failed. With `again`, another one follows after a quarter of the
+  /// remaining validity, but at least a second.
   package mutating func notRenewed(_ attempt: AttemptID, again: Bool, at now: LinkInstant) {
     guard let current, current.id == attempt, again else { return }
     renewAt = now + max(Wire.renewalRest, (current.expiresAt - now) / 4)
   }
 
-  /// Schedules the renewal of the current link's credential once more, after the application has
-  /// asked for it.
+  /// Schedules another renewal of the current link's credential, because the application has asked
+  /// to connect.
   mutating func renewAgain(at now: LinkInstant) {
     guard let current, current.expiresAt != .distantFuture, renewAt == .distantFuture else {
       return
@@ -67,7 +66,7 @@ extension LinkMachine {
     renewAt = now + Wire.renewalRest
   }
 
-  /// Handles a credential that can only be shown on another link.
+  /// Handles a credential that cannot be renewed on its link: the new one needs another link.
   package mutating func cannotRenew(
     _ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -76,14 +75,14 @@ extension LinkMachine {
     renew(at: now, bits: bits)
   }
 
-  /// The server of the current link, if its replacement should be made there too.
+  /// The current link's server, if the replacement should go to the same one; nil otherwise.
   func replacement(for purpose: Purpose, at now: LinkInstant) -> Target? {
     guard let target = current?.target else { return nil }
     switch (purpose, target) {
     case (.path, .listed(let index)), (.renewal, .listed(let index)):
       return list.isReady(index, at: now) ? target : nil
     case (.renewal, .alternative):
-      // Which all servers of the list leave their clients to, for now.
+      // All servers of the list ask clients to stay away for now, and have named this alternative.
       return list.mayAskAt > now ? target : nil
     case (.path, .alternative), (.connect, _), (.preferred, _), (.errors, _):
       return nil
@@ -96,8 +95,8 @@ extension LinkMachine {
     return round == self.round
   }
 
-  /// Ends a round for which there is no credential. No server is at fault: none cools down, and
-  /// each is still to be tried.
+  /// Ends a round for which the application has no credential. No server is at fault, so none cools
+  /// down, and this one does not count as tried.
   package mutating func noCredential(
     round: UInt32, at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -116,7 +115,7 @@ extension LinkMachine {
       rearmPreferred(at: now, bits: bits)
       return
     }
-    // Other servers would not help.
+    // The missing credential is not the server's fault, so trying others would not help.
     outage.failures += 1
     outage.growth += 1
     pause(.refused, at: now, bits: bits)

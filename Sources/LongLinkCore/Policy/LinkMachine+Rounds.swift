@@ -98,8 +98,8 @@ extension LinkMachine {
     }
   }
 
-  /// Connects a second time to the address that has been silent longest, beside the first attempt
-  /// and for no longer: the first handshake that is completed wins.
+  /// Connects a second time to the address that has been silent longest, in parallel to its first
+  /// attempt and with the same time limit. The first complete handshake wins.
   private mutating func startSecond(at now: LinkInstant) {
     nextStart = .distantFuture
     guard let first = attempts.first(where: { $0.limit > now }) else { return }
@@ -115,15 +115,15 @@ extension LinkMachine {
     nextStart = .distantFuture
   }
 
-  /// Records that the system of an attempt's server has answered the connect: the server may be
-  /// slow, but no packet is lost, and a second attempt would only double its work.
+  /// Records that the system of an attempt's server has answered the TCP connect. The server may be
+  /// slow, but no packet was lost, so a second attempt would only double its work.
   package mutating func reached(_ attempt: AttemptID) {
     guard attempts.contains(where: { $0.id == attempt }) else { return }
     isHeard = true
     if nextAddress == addressCount { nextStart = .distantFuture }
   }
 
-  /// Handles the failure of an attempt: the next address is tried at once.
+  /// Handles the failure of an attempt. The next address is tried at once.
   package mutating func failed(_ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64) {
     guard let index = attempts.firstIndex(where: { $0.id == attempt }) else { return }
     attempts.remove(at: index)
@@ -134,14 +134,14 @@ extension LinkMachine {
     }
   }
 
-  /// Keeps an attempt whose handshake is complete, and no other: its owner does not use it yet, and
-  /// sets no limit to its time.
+  /// Keeps an attempt whose handshake is complete without a time limit, and drops all others. The
+  /// owner does not use the link yet.
   package mutating func hold(_ attempt: AttemptID) {
     hold(attempt, until: .distantFuture)
   }
 
-  /// Lets the owner prepare an attempt whose handshake is complete, in the rest of its time. One
-  /// that was held without a limit gets the whole time again.
+  /// Lets the owner prepare an attempt whose handshake is complete, within the rest of its time. If
+  /// it was held without a limit, it gets the full time.
   package mutating func prepare(_ attempt: AttemptID, at now: LinkInstant) {
     guard let held = attempts.first(where: { $0.id == attempt }) else {
       effects.append(.abandon(attempt, .left))
@@ -156,12 +156,12 @@ extension LinkMachine {
     for other in attempts where other.id != attempt { effects.append(.abandon(other.id, .left)) }
     attempts = [Attempt(id: attempt, address: held.address, limit: limit)]
     nextStart = .distantFuture
-    // The server has answered: its other addresses are for another round.
+    // The server has answered, so its other addresses are not tried in this round.
     nextAddress = addressCount
   }
 
-  /// Handles a link that its owner holds, and whose server takes no requests: the attempt fails,
-  /// and the link ends what it has begun, as one that was replaced.
+  /// Handles a goaway on a link that is held. The attempt fails, and the link only finishes what it
+  /// has begun, like a retired one.
   package mutating func heldLeft(_ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64) {
     guard attempts.contains(where: { $0.id == attempt }) else { return }
     retired.append(Retired(id: attempt, until: now + settings.lingering))
@@ -169,8 +169,8 @@ extension LinkMachine {
     failed(attempt, at: now, bits: bits)
   }
 
-  /// Handles a goaway in place of a welcome: the attempt will fail, but the goaway's hints apply.
-  /// `isRefusal` says that the server does not accept who the client is.
+  /// Handles a goaway instead of a welcome: the attempt will fail, but the goaway's hints apply.
+  /// `isRefusal` says that the server does not accept the client.
   package mutating func turnedAway(
     _ attempt: AttemptID, isRefusal: Bool = false, hint: Int64?, alternatives count: Int,
     at now: LinkInstant
@@ -178,7 +178,7 @@ extension LinkMachine {
     guard attempts.contains(where: { $0.id == attempt }) else { return }
     if isRefusal { isRefused = true }
     avoid(target, for: hint, at: now)
-    // A working link needs no alternatives.
+    // While a link works, alternatives are not needed.
     if count > 0, current == nil { name(alternatives: count) }
   }
 
@@ -194,11 +194,11 @@ extension LinkMachine {
     if list.mayAskAt <= now { alternatives = [] }
   }
 
-  /// Handles a complete handshake: its attempt becomes the link, unless another was first.
+  /// Handles a complete handshake: its attempt becomes the current link, unless another one was
+  /// first.
   ///
   /// The link is proven after `life` nanoseconds, once bytes have arrived. The server accepts its
-  /// credential for `validity` nanoseconds, nil without an end, and may take the next one on the
-  /// link.
+  /// credential for `validity` nanoseconds (nil for no end), and may allow its renewal on the link.
   package mutating func established(
     _ attempt: AttemptID, provenAfter life: Int64, validFor validity: Int64? = nil,
     renewsInPlace: Bool = false, at now: LinkInstant, bits: () -> UInt64
@@ -233,8 +233,8 @@ extension LinkMachine {
     hasAlternatives || list.hasUntried(at: now)
   }
 
-  /// The time for which all servers that could be tried next ask clients to stay away, in
-  /// nanoseconds; nil if one of them does not.
+  /// The time, in nanoseconds, for which all servers that could be tried next ask clients to stay
+  /// away; nil if one of them does not.
   func commonHint(at now: LinkInstant) -> Int64? {
     let hint = list.mayAskAt - now
     return hasAlternatives || hint <= 0 ? nil : hint
@@ -242,7 +242,7 @@ extension LinkMachine {
 
   mutating func failRound(at now: LinkInstant, bits: () -> UInt64) {
     effects.append(.roundFailed(target))
-    // A server that refuses the next credential still works: the current link shows it.
+    // A server that refuses the new credential of a renewal still works, as the current link shows.
     if !isRefused || current?.target != target { coolDown(target, at: now) }
     roundState = .none
     guard current == nil else {
@@ -259,7 +259,8 @@ extension LinkMachine {
     if !hasSpares(at: now) { outage.growth += 1 }
   }
 
-  /// Waits for a delay drawn from the outage's window, or longer if all servers ask for that.
+  /// Waits for a delay drawn from the outage's window, or longer if all servers ask clients to stay
+  /// away.
   mutating func pause(_ cause: LinkWait.Cause, at now: LinkInstant, bits: () -> UInt64) {
     let steps = outage.failures == 0 ? 0 : max(1, outage.growth)
     let window = settings.reconnect.window(first: outage.first, failures: steps)

@@ -34,11 +34,11 @@ extension LinkMachine {
   /// The number of failed rounds and unproven links in this outage.
   package var failures: Int { outage.failures }
 
-  /// Whether a round would replace a link that continues meanwhile.
+  /// Whether a link takes requests now, so that a round would only replace it.
   package var isReplacing: Bool { current != nil }
 
-  /// The index of the server of a link; nil for an alternative. The link is the current one, or of
-  /// the current round.
+  /// The index of a link's server in the list; nil for an alternative. The link has to be the
+  /// current one, or one of the current round.
   package func server(of attempt: AttemptID) -> Int? {
     let target = isCurrent(attempt) ? current?.target : target
     return if case .listed(let index) = target { index } else { nil }
@@ -47,8 +47,8 @@ extension LinkMachine {
   /// Whether new requests go to this link.
   package func isCurrent(_ attempt: AttemptID) -> Bool { current?.id == attempt }
 
-  /// Whether the machine needs to be notified of responses: only of the first one, unless an error
-  /// ratio is watched.
+  /// Whether the machine needs to know about responses: only about the first one of a link, unless
+  /// an error ratio is watched.
   ///
   /// It is read for each response. It is mutating only so that a machine in a class is accessed in
   /// place instead of being copied.

@@ -16,7 +16,7 @@ package struct LinkMachine: Equatable {
   package enum Target: Hashable, Sendable {
     /// A server of the client's list, by its index.
     case listed(Int)
-    /// A server that a draining one has named, by consecutive number.
+    /// A server that a draining server has named, by a consecutive number.
     case alternative(Int)
   }
 
@@ -35,13 +35,13 @@ package struct LinkMachine: Equatable {
     case expire(AttemptID)
     /// Send a ping, because the link may be dead.
     case probe(AttemptID)
-    /// The link has proved itself.
+    /// The link has proved itself, so that its server is known to work.
     case proven(AttemptID)
-    /// Show the server the next credential on this link.
+    /// Renew the credential on this link.
     case renew(AttemptID)
     /// All attempts of a round have failed.
     case roundFailed(Target)
-    /// The next round begins later, for this reason.
+    /// The next round begins after a delay, for the given reason.
     case wait(LinkWait)
   }
 
@@ -50,9 +50,9 @@ package struct LinkMachine: Equatable {
     package var servers: ServerPolicy
     /// The time between starting two attempts of a round, in nanoseconds (RFC 8305: 250 ms).
     package var stagger: Int64 = 250_000_000
-    /// The time after the last first attempt of a round until one of them is made a second time, if
-    /// no server has answered, in nanoseconds. The system repeats a lost packet of a connect only
-    /// after 1, 3 and 7 s, so that the end of a cut would long go unnoticed.
+    /// The least time between the last address's first attempt and the only second attempt of a
+    /// round, if no server has answered, in nanoseconds. The system repeats a lost packet of a
+    /// connect only after 1, 3 and 7 s, so without it the end of a cut would go unnoticed for long.
     package var patience: Int64 = 1_000_000_000
     /// The timeout for a look-up, and for each attempt including its handshake, in nanoseconds.
     package var connectTimeout: Int64
@@ -77,9 +77,9 @@ package struct LinkMachine: Equatable {
   enum Mode: Equatable, Sendable {
     /// There is no link, and none has been wanted yet.
     case idle
-    /// A link.
+    /// There is a link, or one is being made.
     case active
-    /// There is no link for the time being; afterwards there is one, if it is wanted.
+    /// There is no link for the time being. On resuming, one is made if `wantsLink` is true.
     case suspended(wantsLink: Bool)
     /// There is no link until `start`: the servers do not accept this client.
     case stopped
@@ -133,7 +133,7 @@ package struct LinkMachine: Equatable {
   struct Current: Equatable, Sendable {
     let id: AttemptID
     var target: Target
-    /// Since when there has been a link without a break: this link may have replaced another one.
+    /// When the time without a gap between links began: this link may have replaced another one.
     let since: LinkInstant
     var hasWorked = false
     /// When the link will have lasted long enough to be proven.
@@ -161,7 +161,7 @@ package struct LinkMachine: Equatable {
     var failures = 0
     /// The number of failures that widened the window.
     var growth = 0
-    /// The widest window that a delay was drawn from.
+    /// The widest window from which a delay was drawn.
     var widest: Int64 = 0
     var alternativesTried = 0
   }
@@ -177,29 +177,29 @@ package struct LinkMachine: Equatable {
   package internal(set) var target = Target.listed(0)
   /// Whether the server of the round had not been tried in this outage before.
   var isFirstTry = false
-  /// Whether the server has said in this round that it does not accept who the client is.
+  /// Whether the server of this round has refused the client.
   var isRefused = false
   var list: ServerList
   var current: Current?
   var retired: [Retired] = []
   var outage = Outage()
   var outcomes = OutcomeWindow()
-  /// When a server of better priority is tried next.
+  /// When the client next tries to fail back to a server of better priority.
   var preferredAt = LinkInstant.distantFuture
   /// When the credential of the current link is to be renewed.
   var renewAt = LinkInstant.distantFuture
-  /// Servers that a draining one has named and that were not tried yet.
+  /// Alternatives that draining servers have named, and that were not tried yet.
   var alternatives: [Target] = []
-  /// The number of alternatives so far; the next one gets this number.
+  /// The number of alternatives named so far, which is the number of the next one.
   package internal(set) var alternativesNamed = 0
   /// The number of links in a row that drained after a short life.
   var shortDrains = 0
-  /// The server of the last link, or the first one that was tried.
+  /// The server of the last link; before the first link, the first server that was tried.
   var lastTarget: Target?
   var lastAttempt: AttemptID = 0
   var attempts: [Attempt] = []
   var addressCount = 0
-  /// The address of the next attempt; after the last one, the second attempt of an address follows.
+  /// The address of the next attempt. After the last address, one address gets a second attempt.
   var nextAddress = 0
   /// Whether the system of a server has answered a connect of this round.
   var isHeard = false
@@ -221,21 +221,22 @@ package struct LinkMachine: Equatable {
 
   package mutating func nextEffect() -> Effect? {
     let effect = effects.popFirst()
-    // Effects are rare, so that an idle client should keep no memory for them.
+    // Effects are rare, and an idle client should keep no memory for them.
     if effects.isEmpty { effects.removeAll() }
     return effect
   }
 }
 
-/// The counters of the machine.
+/// The counters of a `LinkMachine`.
 package struct LinkCounts: Equatable, Sendable {
-  /// Changes of server because the former one failed, drained or returned too many errors.
+  /// The number of changes to another server, because one failed, drained or caused too many
+  /// errors.
   package var failovers: UInt64 = 0
-  /// Links that were replaced or given up before they had ended.
+  /// The number of links that were replaced or given up before they ended.
   package var migrations: UInt64 = 0
-  /// Times that one of several servers began to cool down.
+  /// How often one of several servers began to cool down.
   package var coolDowns: UInt64 = 0
-  /// Second attempts to connect to an address, because no server had answered.
+  /// The number of second attempts to connect to an address, because no server had answered.
   package var secondAttempts: UInt64 = 0
 }
 
@@ -290,12 +291,12 @@ extension LinkMachine {
   package mutating func resume(at now: LinkInstant, bits: () -> UInt64) {
     guard case .suspended(let wantsLink) = mode else { return }
     become(wantsLink ? .active : .idle)
-    // The suspension may have been long.
+    // During a long suspension, named alternatives become stale.
     forgetAlternatives(at: now)
     if wantsLink { beginRoundWhenAllowed(at: now, bits: bits) }
   }
 
-  /// Replaces the servers; `kept` contains for each of them its index in the old list, if any.
+  /// Replaces the servers. For each of them, `kept` has its index in the old list; nil if new.
   ///
   /// A link to a server in both lists stays current. Any other is retired at once.
   package mutating func switchServers(

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Remembers which servers' long links the network has cut, and how long the next one has to live
-/// without requests before it takes them.
+/// Remembers to which servers the network has cut long links, and how long the next link has to
+/// live without requests before it takes them.
 ///
-/// Servers are named by their index in the client's list; nil is any other that a draining one has
-/// named.
+/// Servers are identified by their index in the client's list; nil stands for all alternatives.
 struct LinkTrial: Equatable, Sendable {
-  /// How long the next long link to a server has to live. Empty unless one was cut since the last
-  /// that answered.
+  /// How long the next long link to each server has to live, in nanoseconds. Empty if no link was
+  /// cut since the last link that answered.
   private var lengths: [Int?: Int64] = [:]
-  /// The long link that stands the trial.
+  /// The long link that stands a trial; nil if none does.
   private(set) var link: WayMachine.ID?
-  /// When the time of the trial is over.
+  /// When the trial's time is over; `distantFuture` without a trial, or while it waits for a pong.
   private(set) var end = LinkInstant.distantFuture
 
-  /// The longest trial: ten minutes.
+  /// The longest trial, in nanoseconds: ten minutes.
   static let longest: Int64 = 600_000_000_000
 
-  /// Begins a trial if a link was cut. It lasts one connect bound, and twice as long for each
-  /// further cut of the same server's links; but never so long that the credential, which is valid
-  /// for `validity` nanoseconds, expires meanwhile.
+  /// Begins a trial if a link was cut, and returns whether it was. It lasts `bound` nanoseconds at
+  /// first, and twice as long after each further cut of the same server's links; but it ends before
+  /// the credential expires, which is valid for `validity` nanoseconds.
   mutating func begin(
     of link: WayMachine.ID, on server: Int?, bound: Int64, validFor validity: Int64?,
     at now: LinkInstant
@@ -31,17 +30,17 @@ struct LinkTrial: Equatable, Sendable {
     return true
   }
 
-  /// Ends the time of the trial if it is over; returns the link, which has to answer a ping now.
+  /// If the trial's time is over, returns the link, which now only has to answer a ping.
   mutating func elapsed(to now: LinkInstant) -> WayMachine.ID? {
     guard end <= now else { return nil }
     end = .distantFuture
     return link
   }
 
-  /// Whether a link only has to answer a ping.
+  /// Whether a link has lived through its trial, and only has to answer a ping.
   func awaitsPong(of link: WayMachine.ID) -> Bool { self.link == link && end == .distantFuture }
 
-  /// Ends a trial; returns the link that stood it.
+  /// Ends a trial, if there is one; returns its link.
   @discardableResult
   mutating func finish() -> WayMachine.ID? {
     defer { (link, end) = (nil, .distantFuture) }
@@ -54,6 +53,6 @@ struct LinkTrial: Equatable, Sendable {
     lengths[server] = min(length, LinkTrial.longest)
   }
 
-  /// Forgets all cuts. A link that stands a trial goes on with it.
+  /// Forgets all cuts. A trial that is under way continues.
   mutating func forgetCuts() { lengths = [:] }
 }

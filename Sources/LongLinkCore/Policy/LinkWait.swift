@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A delay before the next round, and the window that it was drawn from.
+/// A delay before the next round, and the window from which it was drawn.
 package struct LinkWait: Hashable, Sendable {
   package enum Cause: Hashable, Sendable {
     /// A proven link was closed.
@@ -12,13 +12,13 @@ package struct LinkWait: Hashable, Sendable {
     case refused
     /// A link ended after its handshake, before it was proven.
     case unproven
-    /// The server asked for it.
+    /// The server asked clients to stay away.
     case goaway
   }
 
   /// The number of failed rounds and unproven links in this outage.
   package var failures: Int
-  /// The window that the delay was drawn from, in nanoseconds, like the delay.
+  /// The window from which the delay was drawn. Both are in nanoseconds.
   package var window: Int64
   package var delay: Int64
   package var cause: Cause

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The goals for a heartbeat, and the interval and timeout that meet them. In milliseconds.
+/// The goals for a heartbeat, from which its interval and timeout follow. Times are in
+/// milliseconds.
 package struct LivenessBudget: Equatable, Sendable {
   /// The time within which a dead peer must be detected.
   package let bound: Int64
@@ -9,9 +10,9 @@ package struct LivenessBudget: Equatable, Sendable {
 
   /// Why no heartbeat meets both goals.
   package enum Refusal: Error, Equatable, CustomStringConvertible {
-    /// Detection needs at least one wake-up.
+    /// Detecting a dead peer needs at least one wake-up per hour.
     case noWakeUps
-    /// The bound is below that of the shortest heartbeat.
+    /// The bound is shorter than the shortest heartbeat can achieve.
     case boundTooShort(least: Int64)
     case wakeUpsTooFew(bound: Int64, wakeUps: Int64, shortestBound: Int64, leastWakeUps: Int64)
 
@@ -34,9 +35,9 @@ package struct LivenessBudget: Equatable, Sendable {
   private static let least = Int64(Wire.shortestInterval + Wire.shortestTimeout)
   /// The initial retransmission timeout of TCP (RFC 6298, section 2.1).
   private static let retransmission: Int64 = 1_000
-  /// A peer that has not answered within this time will not answer.
+  /// The longest timeout: a peer that has not answered within this time will not answer.
   private static let longestTimeout: Int64 = 30_000
-  /// The sum of both times must fit the wire's fields and the clock.
+  /// The longest bound. Interval and timeout must fit into the wire's fields and the clock.
   private static let longestBound: Int64 = 4_000_000_000
 
   package init(bound: Int64, wakeUps: Int64) {
@@ -56,7 +57,7 @@ package struct LivenessBudget: Equatable, Sendable {
         bound: bound, wakeUps: wakeUps, shortestBound: LivenessBudget.shortestBound(interval),
         leastWakeUps: (LivenessBudget.hour - 1) / longest + 1)
     }
-    // The fewest wake-ups that still leave a live peer enough time to answer.
+    // This needs the fewest wake-ups, and still gives a live peer enough time to answer.
     let ample = min(max(bound / 4, leastTimeout), LivenessBudget.longestTimeout)
     let chosen = max(interval, bound - ample)
     return (chosen, bound - chosen)

@@ -6,10 +6,9 @@
 /// answered a request; or it has lasted for a heartbeat interval, and bytes have arrived after the
 /// welcome, for example the response to a ping. If the server has shortened the interval, the link
 /// must still last for the client's own interval or for 10 s, whichever is less. Each delay in an
-/// outage is drawn from a window.
-/// The first window depends on how the link was lost; after n failed rounds the window is
-/// `min(cap, max(first window, afterRefused * 2^(n - 1)))`. A link that completes its handshake but
-/// ends before it has proved itself also counts as a failed round.
+/// outage is drawn from a window. The first window depends on how the link was lost; after n failed
+/// rounds the window is `min(cap, max(first window, afterRefused * 2^(n - 1)))`. A link that
+/// completes its handshake but ends before it has proved itself also counts as a failed round.
 ///
 /// While the window grows, the delay is uniformly random between zero and the window ("full
 /// jitter"), which spreads the clients of one server over the whole window. When it no longer

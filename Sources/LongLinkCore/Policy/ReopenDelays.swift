@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The delays before a stream is opened again, from the windows of a client's reconnects.
+/// The delays before a stream is opened again, drawn from the windows of a client's reconnects.
 ///
-/// The first one is drawn from the window `afterClose`; each further one, while none of the streams
-/// has worked, from that of one more failed round.
+/// The first delay is from the window `afterClose`. As long as no stream has worked, each further
+/// one is from the window after one more failed round.
 package struct ReopenDelays {
   private let policy: ReconnectPolicy
   private var failures = 0
@@ -13,11 +13,11 @@ package struct ReopenDelays {
     self.policy = policy
   }
 
-  /// How long a stream without items has to last until it has worked, in nanoseconds.
+  /// How long a stream without items has to last to count as working, in nanoseconds.
   package var proof: Int64 { policy.cap.clampedNanoseconds }
 
-  /// Returns the next delay, from 64 random bits: not less than `hint`, for which the peer has
-  /// asked, up to the policy's longest. All in nanoseconds.
+  /// Returns the next delay, drawn with 64 random bits. It is at least the `hint` for which the
+  /// peer has asked, within the policy's limit. Both are in nanoseconds.
   package mutating func next(askedFor hint: Int64, bits: UInt64) -> Int64 {
     let first = policy.afterClose.clampedNanoseconds
     let window = policy.window(first: first, failures: failures)

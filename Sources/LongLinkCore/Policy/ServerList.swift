@@ -3,7 +3,7 @@
 /// The servers of a client, with the state of each.
 package struct ServerList: Equatable, Sendable {
   package struct Entry: Equatable, Sendable {
-    /// Lower is preferred.
+    /// The priority number. Servers with lower numbers are preferred.
     package let priority: Int
     /// The weight of this server among those of its priority.
     package let weight: Int
@@ -41,8 +41,8 @@ package struct ServerList: Equatable, Sendable {
     let ready = indices { $0.isReady(at: now) }
     let untried = ready.filter { !entries[$0].isTried }
     if let best = draw(among: untried.isEmpty ? ready : untried, bits: bits) { return best }
-    // No server is ready. Choose one that does not ask to stay away, or stops doing so first; among
-    // those the one that cools down first, then the one of better priority.
+    // No server is ready. Choose the one that stops asking clients to stay away first; among
+    // equals, the one that cools down first, then the one of better priority.
     return entries.indices.min { first, second in
       let (first, second) = (entries[first], entries[second])
       return (max(now, first.awayUntil), first.readyAt, first.priority)
@@ -59,13 +59,13 @@ package struct ServerList: Equatable, Sendable {
     entries.reduce(LinkInstant.distantFuture) { min($0, $1.awayUntil) }
   }
 
-  /// Returns a ready server other than this one.
+  /// Returns a ready server other than the one at `index`; nil if there is none.
   package func other(than index: Int?, at now: LinkInstant, bits: () -> UInt64) -> Int? {
     let others = indices { $0.isReady(at: now) }.filter { $0 != index }
     return draw(among: others, bits: bits)
   }
 
-  /// Returns a ready server of better priority than this one; any ready server if `index` is nil.
+  /// Returns a ready server of better priority than the one at `index` (any server if that is nil).
   package func better(than index: Int?, at now: LinkInstant, bits: () -> UInt64) -> Int? {
     let priority = index.map { entries[$0].priority }
     let better = indices { entry in
@@ -74,7 +74,7 @@ package struct ServerList: Equatable, Sendable {
     return draw(among: better, bits: bits)
   }
 
-  /// Whether there is a server of better priority, ready or not.
+  /// Whether some server, ready or not, has better priority than the one at `index`.
   package func hasBetter(than index: Int?) -> Bool {
     guard let index else { return true }
     return entries.contains { $0.priority < entries[index].priority }
@@ -115,12 +115,12 @@ extension ServerList {
     return !entries[index].isTried
   }
 
-  /// Records that the round with a server did not reach it, for another reason than the server.
+  /// Records that a round did not reach its server, though that is not the server's fault.
   package mutating func untried(_ index: Int) {
     entries[index].isTried = false
   }
 
-  /// Resets the tries, because a new outage begins.
+  /// Forgets which servers were tried, because a new outage begins.
   package mutating func forgetTries() {
     for index in entries.indices { entries[index].isTried = false }
   }
@@ -133,7 +133,7 @@ extension ServerList {
     entries[index].readyAt = now + (overflow ? longestCoolDown : min(scaled, longestCoolDown))
   }
 
-  /// Records until when a server asks clients to stay away. This does not affect other servers.
+  /// Records until when a server asks clients to stay away from it.
   package mutating func avoid(_ index: Int, until time: LinkInstant) {
     entries[index].awayUntil = max(entries[index].awayUntil, time)
   }
@@ -145,8 +145,8 @@ extension ServerList {
     entries[index].awayUntil = LinkInstant.distantPast
   }
 
-  /// Replaces the servers. `kept` contains for each of them its index in the old list, if any,
-  /// whose state it keeps.
+  /// Replaces the servers. For each of them, `kept` has its index in the old list, whose state it
+  /// keeps; nil if it is new.
   package mutating func replace(with entries: [Entry], kept: [Int?]) {
     precondition(!entries.isEmpty && kept.count == entries.count)
     let old = self.entries

@@ -6,17 +6,17 @@
 /// among equals, and tries each of them once in an outage before it tries one a second time. A
 /// server cools down when a round of connection attempts to it has failed, when a link to it lost
 /// its heartbeat or ended before it had proved itself, when it drains, and when its error ratio is
-/// too high. It does not if the application had no credential for it, if it refused the next
+/// too high. It does not if the application had no credential, if the server refused the renewed
 /// credential of a client that is connected to it, or if a credential expired. If all cool down,
-/// the one that is ready first is tried. A server that asks clients to stay away is not tried
-/// during that time, within the limits of `ReconnectPolicy`. This does not affect other servers.
+/// the one that is ready first is tried. While a server asks clients to stay away, it is not tried,
+/// within the limits of `ReconnectPolicy`. This does not affect other servers.
 public struct ServerPolicy: Hashable, Sendable {
   /// How long a server cools down after its first failure; it doubles with each further one in a
   /// row. Default 5 s.
   public var coolDown: Duration = .seconds(5)
   /// The longest cool-down time of a server. Default 5 min.
   public var longestCoolDown: Duration = .seconds(300)
-  /// While connected to a less preferred server, the interval for trying to fail back; up to a
+  /// The interval at which a client that uses a less preferred server tries to fail back; up to a
   /// fifth of it is added at random. Default 60 s.
   ///
   /// The current link is kept until the better server's handshake is complete.
@@ -34,9 +34,10 @@ public struct ServerPolicy: Hashable, Sendable {
 
   /// Makes the client move to another server when too many outcomes of requests are errors.
   ///
-  /// `ratio` is that of errors to outcomes, above 0 and up to 1, among the last `window` outcomes,
-  /// `minimum` to 100,000, once there are at least `minimum`, which is 1 or more. By default the
-  /// codes 429, 500 and 503 are errors, and so are deadlines that passed without a response.
+  /// `ratio` is the ratio of errors to outcomes at which the client moves, above 0 and up to 1. It
+  /// applies to the last `window` outcomes (`minimum` to 100,000), once there are at least
+  /// `minimum` (1 or more). By default the codes 429, 500 and 503 are errors, and so are deadlines
+  /// that passed without a response.
   public mutating func leaveServer(
     atErrorRatio ratio: Double, of minimum: Int, window: Int = 100,
     codes: Set<ResponseCode> = [.overloaded, .failed, .draining], countsDeadlines: Bool = true
@@ -47,7 +48,8 @@ public struct ServerPolicy: Hashable, Sendable {
   }
 }
 
-/// The ratio of errors among the last outcomes at which a client moves to another server.
+/// The ratio of errors among the last outcomes of requests at which a client moves to another
+/// server.
 package struct ErrorRatio: Hashable, Sendable {
   /// The fewest outcomes to base a decision on, at least 1.
   package var minimumRequests: Int

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a client cannot send its waiting requests now: decides which of them fail.
+/// Why a client cannot send its waiting requests now. Decides which of them fail.
 ///
-/// A request goes on waiting while something takes requests. If nothing does, those fail that do
-/// not wait for the next attempt; if there will be none, all of them do.
+/// As long as some link takes requests, none fails. Otherwise, requests that do not wait for the
+/// next attempt fail; if there will be no further attempt, all fail.
 package enum Setback: Sendable, CaseIterable {
-  /// The connection was lost, or no attempt has succeeded. There will be others.
+  /// The connection was lost, or no attempt has succeeded. Further attempts follow.
   case failed
-  /// No attempt to connect can succeed: servers do not accept this client, or all speak TLS, which
-  /// it does not.
+  /// No attempt to connect can succeed: the servers refuse this client, or all of them speak TLS
+  /// and the client does not.
   case refused
-  /// Servers do not accept this client over short links, for good.
+  /// Servers have refused this client over short links for good.
   case refusedOverShortLinks
 
-  /// What short links can do for requests that wait.
+  /// Whether short links can carry waiting requests.
   package enum ShortLinks: Sendable, CaseIterable {
     /// There are no short links, or requests do not take them yet.
     case unused
@@ -23,10 +23,10 @@ package enum Setback: Sendable, CaseIterable {
     case open
   }
 
-  /// The waiting requests that fail.
+  /// Which of the waiting requests fail.
   package enum Failing: Equatable, Sendable {
     case none
-    /// Requests that do not wait for a connection fail.
+    /// Only requests that do not wait for a connection fail.
     case impatient
     case all
   }
@@ -34,7 +34,7 @@ package enum Setback: Sendable, CaseIterable {
   package func failing(hasLink: Bool, shortLinks: ShortLinks) -> Failing {
     if hasLink { return .none }
     return switch (self, shortLinks) {
-    // The answer to the next short link would be the same.
+    // The next short link would get the same answer.
     case (.refusedOverShortLinks, _), (.refused, .unused): .all
     case (.failed, .open), (.refused, .open): .none
     case (.failed, .unused), (.failed, .paused), (.refused, .paused): .impatient

@@ -3,16 +3,17 @@
 /// How far the writers of streams can run ahead of their readers on one connection, in bytes. Each
 /// frame of an item counts as its size plus 16.
 public struct StreamWindows: Hashable, Sendable {
-  /// The bytes that the peer can send of a stream before this side reads, at first and as long as
-  /// the reader is slower than the network. From 1,024 to `total`. Default 65,536.
+  /// The initial window of a stream: the bytes that the peer can send before this side reads. It
+  /// stays this size while the reader is slower than the network. From 1,024 to `total`. Default
+  /// 65,536.
   public var first = 65_536
   /// The size up to which the window of a stream grows while its reader waits for the network.
   /// At least `first`. Default 4 MiB.
   public var largest = 4_194_304
-  /// The most bytes that the windows of all streams have together. Default 16 MiB.
+  /// The most bytes that the windows of all streams may have together. Default 16 MiB.
   ///
   /// A request with items that does not fit is refused with 429; a stream of this side fails with
-  /// `overloaded`. Beside it, one item that is larger than its window can take `limits.maxBody`.
+  /// `overloaded`. In addition, one item larger than its window can take `limits.maxBody`.
   public var total = 16_777_216
 
   /// Makes windows of the default sizes.

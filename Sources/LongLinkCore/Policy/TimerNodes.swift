@@ -6,12 +6,12 @@
 /// list's slot. The first two nodes are permanent lists. Free nodes form a chain.
 @safe struct TimerNodes: ~Copyable {
   struct Node {
-    /// The caller's key of an entry, or the wheel's data for a list.
+    /// The caller's key, for an entry; the wheel's data, for a list.
     var key: UInt64
     var tick: UInt64
     var next: UInt32
     var previous: UInt32
-    /// The number of times that the node was released.
+    /// How often the node was released.
     var generation: UInt32
   }
 

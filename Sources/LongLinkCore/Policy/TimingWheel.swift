@@ -2,9 +2,9 @@
 
 /// A hierarchical timing wheel for many timers at constant cost (Varghese & Lauck, 1987).
 ///
-/// Ticks are milliseconds of the instants' clock. An entry's level is that of the highest group of
-/// six bits in which its tick differs from the current one. So each level's occupied slots lie
-/// ahead of the current time, and all entries of one level are due before those of the next.
+/// Ticks are milliseconds of the instants' clock. The level of an entry is the highest group of six
+/// bits in which its tick differs from the current one. So each level's occupied slots lie ahead of
+/// the current time, and all entries of one level are due before those of the next.
 @usableFromInline package struct TimingWheel: ~Copyable {
   /// Identifies an entry. It becomes stale when the entry is popped or removed; using it is
   /// harmless.
@@ -35,8 +35,8 @@
   /// Whether no entry is left, including due ones.
   package var isEmpty: Bool { count == 0 }
 
-  /// When to call `advance` next: no entry is due before it. If an entry was removed, there may be
-  /// none due at it either. Nil for an empty wheel.
+  /// When to call `advance` next; nil for an empty wheel. No entry is due before it, and after a
+  /// removal perhaps none at it either.
   package var nextDeadline: LinkInstant? {
     guard count > 0 else { return nil }
     if !nodes.isEmpty(.due) || !nodes.isEmpty(.overdue) { return Self.instant(of: elapsed) }
@@ -71,9 +71,9 @@
     return true
   }
 
-  /// Advances the current time, and makes all entries at or before it due. An earlier instant than
-  /// in the last call has no effect. Amortised O(1) for each entry and level, whatever the
-  /// distance.
+  /// Advances the current time, and makes all entries at or before it due. An instant earlier than
+  /// the last one has no effect. Amortised O(1) for each entry and level, however far the time
+  /// moves.
   package mutating func advance(to now: LinkInstant) {
     advance(toTick: Self.tick(notAfter: now))
   }

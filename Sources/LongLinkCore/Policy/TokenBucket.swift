@@ -2,9 +2,9 @@
 
 /// A token bucket: limits how often something happens per second, and lets a burst pass.
 ///
-/// It counts in time: `restored` is the instant at which the bucket is full again, and each token
-/// that is taken moves it by the time in which one token comes back. So a bucket is one number, and
-/// an old one needs no upkeep.
+/// It counts in time: `restored` is the instant at which the bucket is full again, and each taken
+/// token moves it by the time in which one token comes back. So a bucket is a single number, and
+/// needs no upkeep while it is not used.
 package struct TokenBucket: Equatable, Sendable {
   /// When the full burst is available again.
   package private(set) var restored: LinkInstant
@@ -14,9 +14,9 @@ package struct TokenBucket: Equatable, Sendable {
     restored = now
   }
 
-  /// How many tokens come back per second, and how many there are at most.
+  /// How many tokens come back per second, and how many a full bucket holds.
   package struct Rate: Equatable, Sendable {
-    /// The time in which one token comes back, and the time in which the whole burst does, in
+    /// The time in which one token comes back, and the time in which a full burst does, in
     /// nanoseconds.
     let interval: Int64
     let burst: Int64
@@ -29,7 +29,7 @@ package struct TokenBucket: Equatable, Sendable {
     }
   }
 
-  /// Takes a token; false if there is none, which changes nothing.
+  /// Takes a token; returns false, without an effect, if there is none.
   package mutating func take(of rate: Rate, at now: LinkInstant) -> Bool {
     let next = max(restored, now) + rate.interval
     guard next - now <= rate.burst else { return false }
@@ -37,12 +37,12 @@ package struct TokenBucket: Equatable, Sendable {
     return true
   }
 
-  /// Takes `count` tokens of a bucket that holds one second's worth of them, and returns how long
-  /// to wait, in nanoseconds, until none is owed; 0 for not at all.
+  /// Takes `count` tokens from a bucket that holds one second's worth. If that leaves a debt,
+  /// returns how long it takes to be paid off, in nanoseconds; otherwise 0.
   package mutating func spend(_ count: Int, perSecond: Int, at now: LinkInstant) -> Int64 {
     let second: Int64 = 1_000_000_000
     let (high, low) = UInt64(count).multipliedFullWidth(by: UInt64(second))
-    // What would take longer than an hour is a debt of an hour.
+    // A debt that would take longer than an hour is reduced to an hour.
     let rate = UInt64(perSecond)
     let most: Int64 = 3_600 * second
     let time = high >= rate ? most : Int64(clamping: rate.dividingFullWidth((high, low)).quotient)

@@ -4,12 +4,13 @@
 ///
 /// Whole messages and fragmented ones (bodies above 64 KiB, if both sides agreed to fragments) are
 /// counted separately, so that small messages can pass a large body. Requests that must wait stay
-/// in the queue for a connection while their deadlines run; pushes wait within their own limits. A
-/// single message can exceed a mark. Responses and control frames count, but never wait.
+/// in the client's queue while their deadlines run; pushes wait within their own limits. A single
+/// message can exceed a mark. Responses and control frames count, but never wait.
 ///
 /// So at most `high` and `large` bytes wait on a connection, plus one body beyond each.
 public struct WaterMarks: Hashable, Sendable {
-  /// The high-water mark in bytes, without fragmented messages; at least 1. Default 1 MiB.
+  /// The high-water mark in bytes, which does not count fragmented messages; at least 1. Default 1
+  /// MiB.
   public var high: Int
   /// The low-water mark at which senders resume; at least 0 and below `high`. Default 512 KiB.
   public var low: Int

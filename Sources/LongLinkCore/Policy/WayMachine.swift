@@ -2,20 +2,20 @@
 
 /// Decides when a client's requests go over short links, over which of them, and how many at once.
 ///
-/// It stands beside the `LinkMachine`, which makes the long link and goes on with its back-off
-/// meanwhile; the `ClientMachine` owns both. Requests take short links from the first failed round
-/// of an outage on, or once the connect bound has passed without a link, and until a link is
+/// It stands beside the `LinkMachine`, which meanwhile goes on to make the long link with its
+/// back-off; the `ClientMachine` owns both. Requests take short links after the first failed round
+/// of an outage, or once the connect bound has passed without a link, and until a link is
 /// established. Without a long link among the ways they always do. Each short link carries one
 /// request, which is chosen when it is open: until then the request waits with all others, in their
 /// order.
 ///
-/// Some networks let a long link be made, and cut it soon after or at its first request. After a
-/// link that was cut and never answered, requests take short links at once, and the next long link
-/// stands a trial: it takes requests once it has lived for a while without them, and has then
-/// answered a ping. A link that has answered ends the suspicion.
+/// Some networks allow a long link, and cut it soon after or at its first request. After a link was
+/// cut that never answered, requests take short links at once, and the next long link stands a
+/// trial: it takes requests once it has lived for a while without them, and has then answered a
+/// ping. A link that has answered a request ends the suspicion.
 ///
-/// Its inputs are facts with the instant at which they became known; its outputs are effects. A
-/// change of the network forgets everything it has learned.
+/// Its inputs are facts with the instant at which they became known; its outputs are effects. On a
+/// change of the network it forgets everything that it has learned.
 package struct WayMachine: Equatable {
   /// Identifies a short link; never reused by one client, and never that of a long link.
   package typealias ID = UInt32
@@ -41,7 +41,7 @@ package struct WayMachine: Equatable {
 
   private struct ShortLink: Equatable, Sendable {
     let id: ID
-    /// The choice of way that it belongs to.
+    /// The choice of a way for which the short link was opened.
     let choice: UInt32
     var isOpen = false
   }
@@ -52,28 +52,29 @@ package struct WayMachine: Equatable {
   package let settings: Settings
   private var mode = Mode.active
   private var hasLink = false
-  /// Whether requests take short links.
+  /// Whether requests take short links at present.
   package private(set) var usesShortLinks: Bool
-  /// When requests begin to take short links, if there is no link by then.
+  /// When requests begin to take short links, if there is no long link by then.
   private var boundAt = LinkInstant.distantFuture
   private var trial = LinkTrial()
   private var links: [ShortLink] = []
   private var lastID: ID = 0
-  /// The way of the next short link.
+  /// The index of the way that the next short link takes.
   package private(set) var way = 0
-  /// Counts the choices: what short links of an earlier choice report changes nothing.
+  /// The number of the current choice of a way. Reports of short links of earlier choices are
+  /// ignored.
   private var choice: UInt32 = 0
-  /// How many requests in a row got no answer over `way`.
+  /// The number of requests in a row over `way` that got no answer.
   private var silences = 0
-  /// The number of `silences` that shows that the way leads nowhere, such as to a page of a portal.
+  /// The number of `silences` after which a way counts as dead, as behind a portal's login page.
   private static let mostSilences = 3
-  /// The ways that have failed since a request was sent over one.
+  /// The number of ways that have failed since a short link last worked.
   private var failed = 0
   /// How often all ways have failed in a row.
   private var failures = 0
   /// When the next short link may be opened.
   private var pausedUntil: LinkInstant?
-  /// When the short links that linger in a suspension are closed.
+  /// When short links that still linger in a suspension are closed.
   private var expiresAt = LinkInstant.distantFuture
   /// Whether a short link could be opened over `way` since it was chosen.
   private var isProven = false
@@ -91,20 +92,19 @@ package struct WayMachine: Equatable {
     return effect
   }
 
-  /// The way over which requests go now; nil while none is known to be open to them.
+  /// The way that requests take now; nil if they take none, or no short link could be opened yet.
   package var current: Int? { usesShortLinks && isProven && mode == .active ? way : nil }
 
-  /// Whether requests need not wait for the long link.
+  /// Whether short links may carry requests, so that these need not wait for the long link.
   package var isUsed: Bool { settings.ways > 0 && usesShortLinks && mode == .active }
 
-  /// Whether requests need not wait for the long link, and short links are open or tried, not only
-  /// due after a pause.
+  /// Whether short links carry requests, or are tried: they are used and not paused.
   package var carriesRequests: Bool { isUsed && pausedUntil == nil }
 
   /// The number of short links that are open or being opened.
   package var count: Int { links.count }
 
-  /// Whether a short link is still being opened: nothing has made it superfluous.
+  /// Whether a short link is still being opened, and still needed.
   package func isOpening(_ id: ID) -> Bool { links.contains { $0.id == id && !$0.isOpen } }
 
   /// When `elapsed(to:)` should be called.
@@ -117,23 +117,24 @@ package struct WayMachine: Equatable {
 // MARK: - The long link
 
 extension WayMachine {
-  /// Records that a link is wanted: from now on the connect bound counts, unless it does already.
+  /// Records that a link is wanted: the connect bound starts to run, unless it runs already.
   package mutating func start(at now: LinkInstant) {
     guard mode == .active else { return }
     armBound(at: now)
   }
 
-  /// Handles a round in which all attempts to make the long link have failed.
+  /// Handles the failure of a round of attempts to make the long link.
   package mutating func roundFailed() {
     guard !hasLink, mode == .active else { return }
     useShortLinks()
   }
 
-  /// Whether a long link that could take requests now must stand a trial first, until `passed`
-  /// comes. One that replaces another link need not, and none does while short links do not work.
+  /// Begins the trial of a long link if it needs one, and returns whether it does: it takes
+  /// requests only after `passed`. A link that replaces another one needs no trial, and none does
+  /// while short links do not work.
   ///
-  /// `server` is the server's index in the list; nil for one that another has named. It accepts the
-  /// link's credential for `validity` nanoseconds; nil without an end.
+  /// `server` is the server's index in the list; nil for an alternative. It accepts the link's
+  /// credential for `validity` nanoseconds; nil for no end.
   package mutating func beginTrial(
     of link: ID, on server: Int?, validFor validity: Int64?, at now: LinkInstant
   ) -> Bool {
@@ -159,8 +160,8 @@ extension WayMachine {
     if trial.awaitsPong(of: link) { endTrial() }
   }
 
-  /// Ends a trial before its time, because short links cannot carry the requests: a doubtful long
-  /// link is better than none.
+  /// Ends a trial early, because short links cannot carry the requests: a doubtful long link is
+  /// better than none.
   package mutating func endTrial() {
     if let link = trial.finish() { effects.append(.passed(link)) }
   }
@@ -177,7 +178,7 @@ extension WayMachine {
     abandonOpening()
   }
 
-  /// Records that there is no long link any more.
+  /// Records that no long link takes requests any more.
   package mutating func lost(at now: LinkInstant) {
     guard hasLink else { return }
     hasLink = false
@@ -185,12 +186,11 @@ extension WayMachine {
     armBound(at: now)
   }
 
-  /// Records that a long link has answered while it took requests: the network lets links live.
+  /// Records that a long link has answered a request, so that the network does not cut all of them.
   package mutating func answered() { trial.forgetCuts() }
 
-  /// Records that a long link that never answered was cut: by neither side, as far as is known. A
-  /// link over which no request was sent, and that lived for longer than it takes to connect, shows
-  /// nothing.
+  /// Records that the network seems to have cut a long link that never answered. This shows nothing
+  /// if no request was sent over the link and it lived for longer than the connect bound.
   package mutating func wasCut(on server: Int?, hasRequests: Bool, life: Int64) {
     guard settings.ways > 0, hasRequests || life < settings.connectBound else { return }
     trial.wasCut(on: server, bound: settings.connectBound)
@@ -198,7 +198,7 @@ extension WayMachine {
     useShortLinks()
   }
 
-  /// Forgets the cuts of links, because there are other servers, whose links nobody has cut.
+  /// Forgets the cuts of links, because the servers have changed.
   package mutating func serversChanged() { trial.forgetCuts() }
 
   private mutating func armBound(at now: LinkInstant) {
@@ -216,8 +216,8 @@ extension WayMachine {
 // MARK: - Short links
 
 extension WayMachine {
-  /// Opens short links for the waiting requests that could be sent now, of which there are this
-  /// many. Call it after every other fact too.
+  /// Opens short links for `count` waiting requests that could be sent now. Call it after every
+  /// other fact, too.
   package mutating func want(_ count: Int) {
     guard carriesRequests else { return }
     var opening = links.count { !$0.isOpen }
@@ -230,7 +230,7 @@ extension WayMachine {
     }
   }
 
-  /// Handles a short link that can be written to: it gets a request, or is given up.
+  /// Handles that a short link can be written to. The owner gives it a request, or gives it up.
   package mutating func opened(_ id: ID) {
     guard let index = links.firstIndex(where: { $0.id == id }) else { return }
     links[index].isOpen = true
@@ -254,8 +254,8 @@ extension WayMachine {
     }
   }
 
-  /// Handles a server that has turned a short link away with its request, and takes none for now.
-  /// `hint` is how long it asks the client to stay away, in nanoseconds.
+  /// Handles a server that has refused the request of a short link, because it takes none for now.
+  /// `hint` is how long it asks the client to stay away, in nanoseconds; nil for no hint.
   package mutating func turnedAway(
     _ id: ID, hint: Int64?, at now: LinkInstant, bits: () -> UInt64
   ) {
@@ -264,16 +264,16 @@ extension WayMachine {
     wayFailed(hint: hint, at: now, bits: bits)
   }
 
-  /// Gives up a short link for which the application has no credential. No way is at fault.
+  /// Removes a short link for which the application has no credential. No way is at fault.
   package mutating func noCredential(_ id: ID, at now: LinkInstant, bits: () -> UInt64) {
     guard let index = links.firstIndex(where: { $0.id == id }) else { return }
     let link = links.remove(at: index)
-    // Several ask at once, and get one answer.
+    // Several short links ask for the credential at once, and get the same answer.
     guard link.choice == choice, carriesRequests else { return }
     pause(at: now, bits: bits)
   }
 
-  /// The next requests go elsewhere; those that were sent are not repeated.
+  /// Notes that a request got no answer. After several, the next ones take another way.
   private mutating func waySilent() {
     failed = 0
     silences += 1
@@ -305,7 +305,7 @@ extension WayMachine {
   ) {
     failures += 1
     let window = settings.reconnect.window(first: 0, failures: failures)
-    // Never none: a way that fails at once would be tried without end.
+    // The delay is never zero: a way that fails at once would be tried without end.
     let delay = max(window / 2, ReconnectPolicy.even(within: window, bits: bits()))
     pausedUntil = now + max(delay, hint)
     if isTrying { endTrial() } else { effects.append(.allFailed) }
@@ -318,7 +318,7 @@ extension WayMachine {
     links.removeAll { !$0.isOpen }
   }
 
-  /// Forgets what was learned of the ways.
+  /// Forgets what was learned about the ways.
   private mutating func forget() {
     choice &+= 1
     isProven = false
@@ -333,7 +333,7 @@ extension WayMachine {
 // MARK: - Commands
 
 extension WayMachine {
-  /// Handles a change of the network: nothing that was learned on the old one counts.
+  /// Handles a change of the network: what was learned on the old one does not count any more.
   package mutating func pathChanged(at now: LinkInstant) {
     guard mode == .active else { return }
     forget()
@@ -344,8 +344,8 @@ extension WayMachine {
     armBound(at: now)
   }
 
-  /// Suspends: no short links for now. Those that carry a request linger for the given time, in
-  /// nanoseconds.
+  /// Suspends the machine: it opens no short links for now. Those that carry a request linger for
+  /// the given time, in nanoseconds.
   package mutating func suspend(lingering: Int64, at now: LinkInstant) {
     guard mode == .active else { return }
     mode = .suspended
@@ -366,7 +366,7 @@ extension WayMachine {
     if wantsLink { armBound(at: now) }
   }
 
-  /// Ends the machine for good. Its short links are closed by who owns them.
+  /// Ends the machine for good. The owner closes short links that carry a request.
   package mutating func close() {
     abandonOpening()
     trial.finish()

@@ -19,12 +19,13 @@
   /// A lower bound of all deadlines; the distant future if there are none.
   @usableFromInline var earliest = LinkInstant.distantFuture
 
-  /// The buffer is full at `perRequest` deadlines per open request, within these two bounds.
+  /// The buffer is full at `perRequest` deadlines per open request, but at least `fewest` and at
+  /// most `most` deadlines.
   @inlinable static var fewest: Int { 256 }
   @inlinable static var most: Int { 8192 }
   @inlinable static var perRequest: Int { 8 }
 
-  /// Whether the deadlines should be taken out, given the number of open requests.
+  /// Whether the buffer is full, given the number of open requests, so that it should be emptied.
   @inlinable @inline(__always)
   func isFull(beside requests: Int) -> Bool {
     items.count >= YoungDeadlines.fewest
@@ -39,18 +40,18 @@
 
   @inlinable var count: Int { items.count }
 
-  /// The deadline at an index, in order of arrival.
+  /// The request and deadline at an index, in order of arrival.
   @inlinable subscript(index: Int) -> (id: RequestID, deadline: LinkInstant) {
     (items[index].id, items[index].deadline)
   }
 
-  /// Empties it, and frees the storage if it has grown.
+  /// Empties the buffer, and frees its storage if that has grown.
   @usableFromInline mutating func removeAll() {
     items.removeAll(keepingCapacity: items.capacity <= YoungDeadlines.fewest * 2)
     earliest = .distantFuture
   }
 
-  /// Frees the storage if it is empty.
+  /// Frees the buffer's storage if it is empty.
   mutating func releaseStorage() {
     if items.isEmpty { items = [] }
   }
