@@ -5,19 +5,19 @@ import LongLinkCore
 import LongLinkDriver
 import LongLinkTransport
 
-/// The next credential of a connection.
+/// The renewal of a connection's credential.
 extension ClientConnection {
-  /// How long the server accepts the credential from now on, in nanoseconds, as it said at `start`;
-  /// nil without an end.
+  /// How long the server accepts the credential from now on, in nanoseconds, if it said so at
+  /// `start`; nil for no end.
   func validity(since start: LinkInstant) -> Int64? {
     let expires = Int64(link.connection.agreement.credentialExpires) * 1_000_000
     return expires == 0 ? nil : max(1, expires - (core.loop.now - start))
   }
 
-  /// Asks the application for the next credential, and shows it to the server.
+  /// Asks the application for a new credential, and renews the connection's with it.
   func renew() {
     core.withCredential { [self] result in
-      // The client may have moved meanwhile.
+      // The client may have moved to another connection meanwhile.
       guard core.machine.link.isCurrent(link.id) else { return }
       switch result {
       case .success([]): core.tell(.long(.cannotRenew(link.id)))
@@ -29,7 +29,7 @@ extension ClientConnection {
     }
   }
 
-  /// Handles the server's answer.
+  /// Handles the server's answer to a renewal.
   func renewed(_ answer: RenewalAnswer) {
     guard answer.code != .ok else {
       link.log(.debug, "The credential was renewed")

@@ -4,30 +4,30 @@ import LongLinkCore
 public import LongLinkDriver
 @_spi(Loop) import LongLinkTransport
 
-/// What makes a server recognise a client on each of its connections.
+/// Makes a server recognise a client on each of its connections.
 ///
 /// A client sometimes has two connections: it opens the next one before it leaves the last, and
 /// after a change of network the old one may be dead without a sign. With the same identity on
-/// both, it is one client to the server: it gets each push once, and is not reported as gone in
-/// between.
+/// both, the server takes them for one client, which gets each push once and is not reported as
+/// gone in between.
 ///
 /// An identity is 16 bytes, and a secret, like a credential: a peer that knows it, and has the same
-/// principal (or none, on a server without `authenticate`), receives what the server sends to this
-/// client. So it appears in no log and no description. It is sent on each connection to a server,
-/// over TLS if the client uses TLS. Dialects have no place for it.
+/// principal (or none, on a server without `authenticate`), receives the pushes for this client. So
+/// it appears in no log and no description. It is sent on each connection to a server, over TLS if
+/// the client uses TLS. Dialects have no place for it.
 ///
 /// Two clients must not share an identity: each would end the other's connections.
 public struct ClientIdentity: Sendable, CustomStringConvertible {
-  /// Nil until a client has drawn it.
+  /// The identity; nil for the default, from which each client draws its own.
   private let id: ClientID?
 
-  /// Makes the default: each client that is made with it draws 16 random bytes of its own.
+  /// Makes the default identity: each client that is made with it draws its own 16 random bytes.
   public init() {
     id = nil
   }
 
   /// Makes an identity from 16 bytes of your own, for example from a key chain. They must be
-  /// random. Throws `invalidConfiguration` for any other number.
+  /// random. Throws `invalidConfiguration` unless there are 16.
   public init(bytes: [UInt8]) throws(LongLinkError) {
     guard let id = ClientID(bytes) else {
       throw .configuration(
@@ -39,12 +39,12 @@ public struct ClientIdentity: Sendable, CustomStringConvertible {
   /// Reads an identity from a file, or makes one and writes it there, so that the client stays the
   /// same one when its process starts again.
   ///
-  /// The file is made for its owner alone (mode 0600), and never overwritten. Its folder has to
+  /// Only the file's owner can read it (mode 0600), and it is never overwritten. Its folder has to
   /// exist. Two clients that run at the same time need two files. The call blocks for as long as
   /// the file system takes.
   ///
-  /// Throws `invalidConfiguration` if the file cannot be read or made, others can read it, or it is
-  /// no identity.
+  /// Throws `invalidConfiguration` if the file cannot be read or made, if others can read it, or if
+  /// it does not contain an identity.
   public static func file(_ path: String) throws(LongLinkError) -> ClientIdentity {
     var random = SystemRandomNumberGenerator()
     let new = ClientID(random.next(), random.next())
@@ -65,7 +65,7 @@ public struct ClientIdentity: Sendable, CustomStringConvertible {
 
   private init(_ id: ClientID) { self.id = id }
 
-  /// Returns the bytes to send: those of the identity, or new ones. Call it on the loop.
+  /// Returns the identity, or draws one if this is the default. Call it on the loop.
   func settled(on loop: EventLoop) -> ClientID {
     id ?? ClientID(loop.driver.nextRandom(), loop.driver.nextRandom())
   }

@@ -5,8 +5,8 @@ import LongLinkDriver
 import LongLinkTransport
 
 extension ConnectFailure {
-  /// What a goaway in place of a welcome says about a client that showed a credential; an empty one
-  /// is none.
+  /// Explains a refusal in place of a welcome to a client that showed a credential, or none if it
+  /// is empty.
   static func text(ofRefusal code: ResponseCode, of credential: [UInt8]) -> String {
     switch code {
     case .unauthenticated:

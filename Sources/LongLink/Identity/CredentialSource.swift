@@ -6,15 +6,15 @@ import LongLinkDriver
 
 /// Asks the application for the client's credential, on the client's loop.
 ///
-/// There is one call at a time, whose result goes to everyone who has asked meanwhile. A call that
-/// takes too long fails them, and no other one begins before it has returned.
+/// There is one call at a time, whose result goes to all who have asked in the meantime. A call
+/// that takes too long fails for them, and no other call begins before it has returned.
 final class CredentialSource: TimerHandler {
   typealias Function = @Sendable () async throws -> [UInt8]
   typealias Completion = (Result<[UInt8], ConnectFailure>) -> Void
 
   private let function: Function
   private let loop: EventLoop
-  /// The most time for one call, in nanoseconds.
+  /// The most time that one call may take, in nanoseconds.
   private let timeout: Int64
   private var waiters: [Completion] = []
   private var timer: LoopTimer?
@@ -31,7 +31,7 @@ final class CredentialSource: TimerHandler {
     waiters.append(completion)
     guard timer == nil else { return }
     timer = loop.schedule(at: loop.now + timeout, self, token: 0)
-    // An earlier call that took too long has not returned yet: wait for its end.
+    // If an earlier call that took too long has not returned yet, wait for its end.
     if task == nil { call() }
   }
 
@@ -52,7 +52,7 @@ final class CredentialSource: TimerHandler {
     let wasGivenUp = isGivenUp
     (task, isGivenUp) = (nil, false)
     guard let timer else { return }
-    // The result of a call that was given up is of no use to those who asked later.
+    // The result of a call that was given up is not for those who have asked since then.
     guard !wasGivenUp else { return call() }
     loop.cancel(timer)
     self.timer = nil
@@ -65,7 +65,7 @@ final class CredentialSource: TimerHandler {
     }
   }
 
-  /// Whether the call that runs was given up.
+  /// Whether the running call was given up.
   private var isGivenUp = false
 
   func timerFired(token: UInt64) {
@@ -85,7 +85,7 @@ final class CredentialSource: TimerHandler {
     ConnectFailure("credentialFailed", detail: "there is no credential: \(detail)")
   }
 
-  /// Gives up the call that runs, when the client is closed.
+  /// Gives up the running call, because the client is closed.
   func stop() {
     if let timer { loop.cancel(timer) }
     timer = nil

@@ -4,21 +4,21 @@ import LongLinkCore
 import LongLinkDriver
 @_spi(Loop) import LongLinkTransport
 
-/// What the application says first on a connection, before the client uses it.
+/// Lets the application's `prepare` function use a connection before the client does.
 ///
 /// The function runs in a task on the client's loop. Until it has returned, the peer that it gets
 /// sends over this connection; afterwards, over the client's.
 extension ClientConnection {
-  /// A call of `prepare`.
+  /// One call of the `prepare` function.
   struct Preparation {
     let task: Task<Void, Never>
     let caller: Caller
-    /// The pushes of the call, none of which wait.
+    /// The pushes of the function. None of them waits for room.
     let pushes: PushQueue
   }
 
-  /// What the task of a call keeps: the connection, until it has no need of the result. A function
-  /// that ignores its cancellation would keep the connection and the client for as long as it runs.
+  /// Holds the connection for the task of a call, until it does not need the result any more.
+  /// Otherwise a function that ignores its cancellation would retain the connection and the client.
   final class Caller {
     var connection: ClientConnection?
 
@@ -29,7 +29,7 @@ extension ClientConnection {
 
   var isPreparing: Bool { if case .preparing = stage { true } else { false } }
 
-  /// Calls the application's function.
+  /// Calls the application's `prepare` function.
   func prepare() {
     guard link.isOpen, let prepare = core.configuration.prepare else { return }
     if case .tried(let start) = stage {
@@ -58,7 +58,7 @@ extension ClientConnection {
   }
 
   private func returned(_ result: Result<Void, any Error>) {
-    // It is not needed any more if the connection has ended meanwhile, or is about to.
+    // The result does not matter any more if the connection has ended, or is about to.
     guard case .preparing(let start) = stage, link.isOpen else { return }
     switch result {
     case .success: core.tell(.long(.prepared(link.id, terms(since: start))))
@@ -68,20 +68,21 @@ extension ClientConnection {
     }
   }
 
-  /// Sends what the peer sends from now on over the client's connection, which is this one.
+  /// From now on, the peer sends over the client's current connection, which is this one.
   func endPreparation() {
     preparation?.caller.connection = nil
     preparation = nil
     peer.attach(to: core)
   }
 
-  /// The connection has ended.
+  /// Cancels the call, because the connection has ended.
   func cancelPreparation() {
     preparation?.task.cancel()
     preparation?.caller.connection = nil
   }
 
-  /// Handles a goaway: the link ends what the server has accepted, and carries nothing else.
+  /// Handles a goaway during the call: the link finishes the requests that the server has accepted,
+  /// and carries nothing else.
   func leftUnprepared(_ goaway: GoAway) {
     core.counters.failedAttempts += 1
     preparation?.task.cancel()
@@ -95,7 +96,7 @@ extension ClientConnection {
     link.close(.left)
   }
 
-  /// Closes the connection for a handler, or for `prepare`. One that was not used yet has failed.
+  /// Closes the connection for a handler, or for `prepare`. If it was not used yet, it has failed.
   func closedByApplication() {
     switch stage {
     case .preparing, .tried: fail("the application has closed the connection")
@@ -103,7 +104,7 @@ extension ClientConnection {
     }
   }
 
-  /// Closes a connection that is not used: it is not needed, or has taken too long.
+  /// Closes a connection that is not used yet, because it is not needed or has taken too long.
   func abandon(_ reason: CloseReason) {
     guard isPreparing, reason == .handshakeTimeout else { return link.close(reason) }
     fail("`prepare` did not return within `timeouts.connect`")

@@ -11,14 +11,14 @@ final class ClientConnection {
   enum Stage {
     /// The handshake is not complete, or another connection was first.
     case opening
-    /// It stands its trial, since then.
+    /// The connection stands its trial, which began at that time.
     case tried(since: LinkInstant)
-    /// The application prepares it. The handshake was complete at that time.
+    /// The application prepares the connection, whose handshake was complete at that time.
     case preparing(since: LinkInstant)
-    /// The server has said goaway in its trial or while it was being prepared, so that it never
+    /// The server sent a goaway during the trial or the preparation, so that the connection never
     /// takes requests of the client.
     case left
-    /// It has begun to take new requests, at that time.
+    /// The connection has taken new requests since that time.
     case used(since: LinkInstant)
   }
 
@@ -28,17 +28,17 @@ final class ClientConnection {
   let core: ClientCore
   let requests: Requests
   var stage = Stage.opening
-  /// Nil unless the application prepares it, or has failed to.
+  /// The call of `prepare`; nil if there is none, or if it has succeeded.
   var preparation: Preparation?
   /// Why the connection cannot be used, although it was opened.
   var unusable: ConnectFailure?
   /// Whether the connection has shown that the server is healthy.
   private var hasWorked = false
-  /// The client's `path` when it was made.
+  /// The number of the client's network path when the connection was made.
   private let path: Int
-  /// The bytes that had arrived when it was established; nil before.
+  /// The number of bytes that had arrived when the connection was established; nil before.
   private var bytesBefore: UInt64?
-  /// The requests that it carried when it was lost.
+  /// The number of requests that the connection carried when it was lost.
   private var requestsLost = 0
 
   init(_ link: Link, to address: SocketAddress, for core: ClientCore) {
@@ -58,20 +58,20 @@ final class ClientConnection {
   /// Whether the handshake was completed.
   private var isOpened: Bool { if case .opening = stage { false } else { true } }
 
-  /// Whether bytes have arrived since it was established. Where the protocol has no ping, none need
-  /// ever arrive.
+  /// Whether bytes have arrived since the connection was established. True without any in a
+  /// protocol that has no ping, because there none need ever arrive.
   var isHeard: Bool {
     guard let bytesBefore else { return false }
     return link.counters.bytesReceived > bytesBefore || !link.connection.framing.canProbe
   }
 
-  /// Whether the server has answered anything of an exchange.
+  /// Whether the server has answered any exchange with a response, an item or credit.
   private var hasAnswered: Bool {
     let counters = link.counters
     return counters.responsesReceived + counters.itemsReceived + counters.creditsReceived > 0
   }
 
-  /// Closes the link once its last request has ended, if it takes no new ones.
+  /// Closes the link once its last request has ended, if it takes no new requests.
   private func finishIfLeft() {
     switch stage {
     case .left, .used: core.finishIfDone(link)
@@ -83,19 +83,19 @@ final class ClientConnection {
 // MARK: - What the machine decides
 
 extension ClientConnection {
-  /// Sends new requests over it.
+  /// Sends new requests over this connection.
   func use() {
     if case .tried = stage { core.counters.trialsPassed += 1 }
     if isPreparing { endPreparation() }
     stage = .used(since: core.loop.now)
-    // What has answered `prepare` may have frozen since.
+    // The server may have frozen after its last answer to `prepare`, so only later bytes count.
     bytesBefore = link.counters.bytesReceived
     core.counters.connects += 1
     link.log(.info, "Connected")
     core.notifyObserver(.established(link.id))
   }
 
-  /// Sends no new requests over it, and closes it when its last one has ended.
+  /// Sends no new requests over this connection, and closes it when its last request has ended.
   func retire() {
     if hasAnswered { core.note(.long(.answered)) }
     requests.retire(link)
@@ -104,7 +104,7 @@ extension ClientConnection {
     core.finishIfDone(link)
   }
 
-  /// Closes it, because its lingering time is over.
+  /// Closes this connection, because its time to linger is over.
   func expire() {
     if !requests.isUnused(link) || link.connection.inbound.count > 0 {
       core.counters.linksExpired += 1
@@ -117,14 +117,14 @@ extension ClientConnection {
     core.notifyObserver(.worked(link.id))
   }
 
-  /// Lets it take requests, because its trial is over.
+  /// Lets this connection take requests, because its trial is over.
   func passed() {
     guard link.isOpen, case .tried(let start) = stage else { return }
     bytesBefore = link.counters.bytesReceived
     core.tell(.long(.accepted(link.id, terms(since: start))))
   }
 
-  /// What the handshake has agreed on, which was at `start`.
+  /// Returns what the handshake has agreed on. It was complete at `start`.
   func terms(since start: LinkInstant) -> ClientMachine.Terms {
     let heartbeat = core.configuration.dialect.heartbeat(core.configuration.heartbeat)
     let least = min(heartbeat.interval.clampedNanoseconds, LinkMachine.leastProof)
@@ -210,7 +210,7 @@ extension ClientConnection: LinkOwner {
     finishIfLeft()
   }
 
-  /// The side that a stream belongs to.
+  /// The side that handles a stream: the requester's if the serial is this client's own.
   private func side(of serial: UInt32) -> any StreamSide {
     link.owns(serial) ? requests : responder
   }
@@ -272,7 +272,7 @@ extension ClientConnection: LinkOwner {
     core.settle()
   }
 
-  /// Notes why the link that took requests takes none any more, unless a refusal says more.
+  /// Notes why the current link takes no more requests, unless a final refusal explains more.
   private func note(loss reason: CloseReason) {
     guard core.machine.refusals.finalCode == nil else { return }
     core.lastFailure = ConnectFailure(of: link, reason)
@@ -340,7 +340,7 @@ extension ClientConnection {
       .goaway(
         link.id, code, retryAfter: .milliseconds(Int64(goaway.retryAfter)),
         spread: .milliseconds(Int64(goaway.spread))))
-    // Only a draining server's hint is about reconnecting.
+    // The hint of a server that does not drain is not about reconnecting.
     let hint =
       code == .draining
       ? core.configuration.reconnect.hint(
@@ -355,23 +355,23 @@ extension ClientConnection {
       note(loss: .goneAway(code))
       core.tell(.long(.peerLeft(link.id, code, hints)), naming: named)
       core.failIfRefused()
-      // A link that was replaced earlier waits only for its last responses.
+      // A link that was replaced earlier only waits for its last responses.
       core.finishIfDone(link)
     case .tried, .preparing:
-      // This does not refuse the credential, which the server has accepted. The link ends what the
-      // server has asked.
+      // This is not a refusal of the credential, which the server has accepted. The link finishes
+      // the requests of the server.
       if isPreparing { leftUnprepared(goaway) } else { core.counters.trialsFailed += 1 }
       stage = .left
       core.lastFailure = ConnectFailure(of: link, .goneAway(code))
       core.tell(.long(.leftEarly(link.id, hints)), naming: named)
     case .left: break
     case .opening:
-      // It came instead of a welcome: the attempt has failed for that reason.
+      // The goaway came instead of a welcome, so it explains why the attempt has failed.
       let isRefusal = code.deniesAccess
       core.tell(.long(.turnedAway(link.id, isRefusal: isRefusal, hints)), naming: named)
       link.close(.goneAway(code))
       guard isRefusal else { return }
-      // The link tells how it ended after this; those that wait are told now.
+      // The link reports its end later; callers that wait are told now.
       core.lastFailure = failure(of: .goneAway(code))
       core.connector.refused(code)
     }

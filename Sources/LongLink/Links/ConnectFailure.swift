@@ -19,7 +19,7 @@ final class ConnectFailure: Error {
   /// The failure of a client that has not failed yet.
   static let unknown = ConnectFailure("unknown", detail: "no connection")
 
-  /// A failure before there was a connection.
+  /// Makes a failure that happened before there was a connection.
   init(_ token: String, detail: String, address: SocketAddress? = nil) {
     self.token = token
     self.detail = detail
@@ -39,7 +39,7 @@ final class ConnectFailure: Error {
     self.securityFailure = securityFailure
   }
 
-  /// The failure of a link that has ended, or whose server is going away.
+  /// Makes the failure of a link that has ended, or whose server is going away.
   convenience init(of link: Link, _ reason: CloseReason) {
     self.init(reason, detail: link.ending.detail(of: reason), address: link.peer)
   }
@@ -48,7 +48,7 @@ final class ConnectFailure: Error {
     if case .transport(let code) = reason { code } else { nil }
   }
 
-  /// The code with which the server did not accept the client.
+  /// The code with which the server refused the client; nil if it did not.
   private var response: ResponseCode? {
     if case .goneAway(let code) = reason, code.deniesAccess { code } else { nil }
   }
@@ -60,8 +60,8 @@ final class ConnectFailure: Error {
 // MARK: - What becomes of it
 
 extension ConnectFailure {
-  /// Returns the error of an operation for which there is no connection. `code` is that of an
-  /// ordinary failure.
+  /// Returns the error of an operation that needs a connection. `code` applies if the failure is
+  /// neither a refusal nor one of security.
   func error(
     _ code: LongLinkError.Code, doing operation: LongLinkError.Operation, to server: String = ""
   ) -> LongLinkError {

@@ -12,17 +12,17 @@ final class Connector {
   /// The server of the current or last round.
   private(set) var server: Endpoint
   private var round: UInt32 = 0
-  /// The addresses of the server, and whether they were looked up.
+  /// The addresses of the server, and whether its name was looked up in this round.
   private var addresses: [SocketAddress] = []
   private var isResolved = false
-  /// What the client shows; nil while the application is asked.
+  /// The credential for this round; nil until the application has returned it.
   private var credential: [UInt8]?
-  /// The refusals of credentials before the round.
+  /// The number of refusals of credentials before this round.
   private var refusalsBefore: UInt64 = 0
   private let lookUps = LookUpOwner()
-  /// The last round that has looked a name up; nil once that was withdrawn.
+  /// The last round that has looked up a name; nil once the look-up was withdrawn.
   private var lookUpRound: UInt32?
-  /// Whether all attempts of the round that have failed met TLS; nil before the first has.
+  /// Whether all failed attempts of this round met TLS; nil if none has failed yet.
   private var metTLS: Bool?
 
   init(for core: ClientCore) {
@@ -30,7 +30,7 @@ final class Connector {
     server = core.configuration.connectedServers[0].endpoint
   }
 
-  /// Begins what a round needs before its first attempt.
+  /// Begins a round: asks for the credential and looks up the server's name.
   func begin(_ round: UInt32, with server: Endpoint) {
     self.server = server
     self.round = round
@@ -49,7 +49,8 @@ final class Connector {
     }
   }
 
-  /// Withdraws the look-up of a round that has ended, because it delays those of other clients.
+  /// Withdraws the look-up of a round that has ended, because it would delay those of other
+  /// clients.
   func withdrawLookUp() {
     guard let round = lookUpRound, !core.machine.link.isResolving(round) else { return }
     lookUpRound = nil
@@ -57,7 +58,7 @@ final class Connector {
   }
 
   private func answered(_ result: Result<[UInt8], ConnectFailure>, _ round: UInt32) {
-    // The round may have ended meanwhile: the client was suspended, say.
+    // The round may have ended meanwhile, for example because the client was suspended.
     guard core.machine.link.isResolving(round) else { return }
     switch result {
     case .success(let credential):
@@ -90,7 +91,7 @@ final class Connector {
 // MARK: - Attempts
 
 extension Connector {
-  /// Begins an attempt to connect to one of the addresses.
+  /// Begins an attempt to connect to the address with this index.
   func connect(_ attempt: UInt32, to index: Int) {
     let address = addresses[index]
     core.notifyObserver(
@@ -123,7 +124,7 @@ extension Connector {
     settings.pace = core.pathHeartbeat?.pace
     settings.credential = credential ?? []
     settings.clientID = core.clientID
-    // Longer than the heartbeat takes, so that the heartbeat reports a dead peer first.
+    // This is longer than the heartbeat takes, so that the heartbeat reports a dead peer first.
     let heartbeat = configuration.dialect.heartbeat(configuration.heartbeat)
     let options = SocketOptions(
       userTimeout: (heartbeat.interval + heartbeat.timeout * 2).clampedNanoseconds)
@@ -149,24 +150,24 @@ extension Connector {
     return .unencryptedCredential(for: address, way: nil)
   }
 
-  /// Notes why the round, or an attempt of it, has failed.
+  /// Notes why the round, or one of its attempts, has failed.
   func failed(_ failure: ConnectFailure) {
     core.lastFailure = failure
     metTLS = metTLS != false && failure.securityFailure?.code == .securePeer
   }
 
-  /// Handles a server that did not accept the credential of the round.
+  /// Handles that a server has refused the credential of this round.
   func refused(_ code: ResponseCode) {
     core.tell(.long(.refused(credential ?? [], code, since: refusalsBefore)))
     core.failIfRefused()
   }
 
-  /// What a refusal in place of a welcome says.
+  /// Explains a refusal in place of a welcome.
   func text(ofRefusal code: ResponseCode) -> String {
     ConnectFailure.text(ofRefusal: code, of: credential ?? [])
   }
 
-  /// Handles a round of which all attempts have failed.
+  /// Handles the failure of all attempts of a round.
   func roundFailed() {
     let (endpoint, failure) = (server, core.lastFailure ?? .unknown)
     let isReplacing = core.machine.link.isReplacing
@@ -174,10 +175,10 @@ extension Connector {
     core.log.log(.warning, "Could not connect", at: core.loop.now) {
       ["server": "\(endpoint)"].merging(failure.logMetadata) { $1 }
     }
-    // While a link is being replaced, requests wait for room on it, not for this round.
+    // While a link takes requests, they wait for room on it and not for this round.
     guard !isReplacing else { return }
     core.servers.failed(endpoint, speaksTLS: metTLS == true)
-    // The error has the address, which does not show the host name.
+    // The failure's address does not show the server's host name.
     let isNamed = failure.address.map { "\($0)" != "\(endpoint)" } ?? false
     core.failWaiting(
       after: core.servers.areAllSecured ? .refused : .failed, resumesConnect: true

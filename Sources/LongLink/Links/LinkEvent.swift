@@ -11,13 +11,13 @@ package enum LinkEvent: Hashable, Sendable {
   case attempt(UInt32, round: UInt32, server: Endpoint, address: SocketAddress, replaces: Bool)
   /// The connect or its handshake failed, or lost the race.
   case failed(UInt32, CloseReason?)
-  /// All attempts of a round have failed; `replaces` as above.
+  /// All attempts of a round have failed. `replaces` means that another link carries the requests.
   case roundFailed(server: Endpoint, replaces: Bool)
   /// The handshake is complete; new requests go to this link.
   case established(UInt32)
   /// The link has proved itself: see `ReconnectPolicy`.
   case worked(UInt32)
-  /// The server has accepted the next credential of the link.
+  /// The server has accepted the renewal of the link's credential.
   case renewed(UInt32)
   /// A damaged packet was dropped, and the link continues.
   case damaged(UInt32, Violation)
@@ -49,7 +49,7 @@ extension LongLinkClient {
 }
 
 extension ClientCore {
-  /// Reports an event to the observer, if any.
+  /// Reports an event to the observer, if there is one.
   func notifyObserver(_ event: @autoclosure () -> LinkEvent) {
     if let observer { observer(loop.now, event()) }
   }

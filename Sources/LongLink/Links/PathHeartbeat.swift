@@ -3,20 +3,20 @@
 import LongLinkDriver
 import LongLinkCore
 
-/// An adaptive heartbeat: what a client learns about the path that it is on, and stores for the
-/// path's network.
+/// An adaptive heartbeat: what a client has learned about its current network path, which is stored
+/// by the name of the network.
 ///
-/// Connections over an earlier path reveal nothing about the present one.
+/// Connections over an earlier path say nothing about the current one.
 final class PathHeartbeat {
   private let policy: AdaptiveHeartbeat
   private let longest: Int64
   private var search: HeartbeatSearch
-  /// The name of the network, if the client was told one.
+  /// The name of the current network; nil if the client does not know it.
   private var network: String?
-  /// The number of calls of `pathChanged`.
+  /// The number of the current path: how often the network has changed.
   private(set) var path = 0
 
-  /// Makes the heartbeat of a client; nil if the configuration has no adaptive one.
+  /// Makes the heartbeat of a client; nil if its configuration has no adaptive heartbeat.
   init?(_ configuration: ClientConfiguration) {
     guard let policy = configuration.adaptiveHeartbeat else { return nil }
     self.policy = policy
@@ -30,8 +30,8 @@ final class PathHeartbeat {
 
   /// Sets the name of the current network; nil for an unnamed one.
   ///
-  /// The search begins anew, or continues from what is stored about that network. The same name
-  /// again changes nothing.
+  /// The search begins anew, or continues from what is stored about that network. It goes on
+  /// unchanged if the name is the same again.
   func pathChanged(network name: String?) {
     path += 1
     guard name == nil || name != network else { return }
@@ -46,7 +46,8 @@ final class PathHeartbeat {
     if path == self.path, search.answered(after: silence) { remember() }
   }
 
-  /// A connection has ended after a silence, perhaps because its path had forgotten it.
+  /// Handles the loss of a connection after a silence, in nanoseconds. Its path may have forgotten
+  /// it.
   func lost(after silence: Int64, _ reason: CloseReason, on path: Int) {
     switch reason {
     // A router without the connection's state drops its packets, or answers with a reset.

@@ -13,14 +13,15 @@ struct PingWaiters {
     let completion: Completion
   }
 
-  /// The most pings within 10 s: a server closes after 100, the heartbeat's own included.
+  /// The most pings within 10 s. A server closes the connection after 100, with the heartbeat's
+  /// own.
   private static let most = 90
 
   private var waiters: [Waiter] = []
   /// When the pings of the last 10 s were sent.
   private var times: [LinkInstant] = []
 
-  /// Sends a ping. Throws if that is not possible, or was done too often.
+  /// Sends a ping. Throws if the link cannot send one, or if there were too many.
   mutating func ping(
     over link: Link, at now: LinkInstant, _ completion: @escaping Completion
   ) throws(LongLinkError) {
@@ -38,13 +39,13 @@ struct PingWaiters {
     waiters.append(Waiter(id: link.ping(), link: link, completion: completion))
   }
 
-  /// Takes the one that waits for a pong; nil for a heartbeat's own.
+  /// Takes the completion of the ping that got this pong; nil if it was the heartbeat's ping.
   mutating func take(_ id: UInt64, on link: Link) -> Completion? {
     waiters.firstIndex { $0.id == id && $0.link === link }
       .map { waiters.remove(at: $0).completion }
   }
 
-  /// Takes those that wait for pongs on a link.
+  /// Takes the completions of all pings that wait for pongs on a link.
   mutating func takeAll(on link: Link) -> [Completion] {
     let taken = waiters.filter { $0.link === link }
     waiters.removeAll { $0.link === link }

@@ -3,14 +3,14 @@
 import LongLinkDriver
 import LongLinkCore
 
-/// The servers of a client, as its link machine names them: by their indices in the list, and by
-/// numbers for those that draining servers named.
+/// The servers of a client, under the names that its link machine gives them: indices in the list,
+/// and numbers of alternatives that draining servers have named.
 struct ServerDirectory {
   private var listed: [ServerEntry]
-  /// The servers that a draining server named last, and the machine's number of the first.
+  /// The alternatives that a draining server named last, and the machine's number of the first one.
   private var alternatives: [Endpoint] = []
   private var firstAlternative = 0
-  /// The listed servers that spoke TLS when they were last tried, to a client that does not.
+  /// The listed servers that spoke TLS at the last attempt, though the client does not.
   private var secured: Set<Endpoint> = []
 
   init(_ listed: [ServerEntry]) {
@@ -26,7 +26,7 @@ struct ServerDirectory {
     }
   }
 
-  /// Replaces the list; returns for each server its index in the old list, if any.
+  /// Replaces the list. Returns the index of each server in the old list; nil if it is new.
   mutating func replace(with servers: [ServerEntry]) -> [Int?] {
     let old = listed
     listed = servers
@@ -34,7 +34,7 @@ struct ServerDirectory {
     return servers.map { server in old.firstIndex { $0.endpoint == server.endpoint } }
   }
 
-  /// Whether none of the listed servers can be reached without TLS, as far as is known.
+  /// Whether all listed servers are known to speak TLS, which this client does not.
   var areAllSecured: Bool {
     !secured.isEmpty && listed.allSatisfy { secured.contains($0.endpoint) }
   }
@@ -48,7 +48,7 @@ struct ServerDirectory {
   /// Forgets which servers speak TLS, because a server was reached.
   mutating func forgetSecured() { secured = [] }
 
-  /// Keeps the servers that a draining one has named, if the machine has numbered them.
+  /// Keeps the alternatives that a draining server has named, if the machine has numbered them.
   mutating func take(_ named: [Endpoint], numbered numbers: Range<Int>) {
     guard !numbers.isEmpty else { return }
     alternatives = named

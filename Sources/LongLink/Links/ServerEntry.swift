@@ -5,9 +5,9 @@ internal import LongLinkCore
 
 /// A server in a client's list, with its priority and weight.
 ///
-/// A client uses one server at a time: at each connect it takes one of the lowest priority number
-/// that is available, at random by weight. For the two usual lists there are `.inOrder` and
-/// `.balanced`:
+/// A client uses one server at a time. At each connect it chooses among the available servers with
+/// the lowest priority number, at random by weight. For the two usual lists there are `.inOrder`
+/// and `.balanced`:
 ///
 ///     ClientConfiguration(servers: .balanced([first, second, third]))
 public struct ServerEntry: Hashable, Sendable {
@@ -44,7 +44,7 @@ public struct ServerEntry: Hashable, Sendable {
 extension [ServerEntry] {
   /// Servers in order of preference: each client uses the first one that is available.
   ///
-  /// When that one fails, clients go to the next. They come back to a better one when it is
+  /// When that server fails, clients go to the next one. They come back to a better one when it is
   /// available again: see `ServerPolicy.preferredRetry`.
   public static func inOrder(_ endpoints: [Endpoint]) -> [ServerEntry] {
     endpoints.enumerated().map { ServerEntry($1, priority: $0) }
@@ -53,9 +53,9 @@ extension [ServerEntry] {
   /// Servers among which clients spread: each client takes one at random, all with the same chance,
   /// whenever it connects.
   ///
-  /// It stays with it until the connection ends. After that it draws again, but not a server that
-  /// failed or drains, while others are available. For chances in proportion to what each server
-  /// can bear, list ``ServerEntry`` values of one priority with weights instead.
+  /// A client stays with its server until the connection ends. Then it draws again, but not a
+  /// server that failed or drains, while others are available. For servers of different capacity,
+  /// list ``ServerEntry`` values of one priority with weights instead.
   public static func balanced(_ endpoints: [Endpoint]) -> [ServerEntry] {
     endpoints.map { ServerEntry($0) }
   }

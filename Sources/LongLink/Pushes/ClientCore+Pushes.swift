@@ -32,8 +32,8 @@ extension ClientCore {
     if closing != nil { finishClosingIfDone() }
   }
 
-  /// Sends the waiting pushes over the current link, or fails them if there is none, as a new push
-  /// would.
+  /// Sends the waiting pushes over the current link. Without one, fails them as a new push would
+  /// fail.
   func updateWaitingPushes(_ reason: CloseReason) {
     guard pushes.count > 0 else { return }
     if let link = requests.current, link.isOpen {

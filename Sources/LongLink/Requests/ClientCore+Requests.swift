@@ -46,7 +46,8 @@ extension ClientCore: PeerOwner {
       return { LongLinkError(.closed, doing: $0, detail: "the client was closed") }
     }
     if machine.isGivenUp { return notConnected }
-    // No attempt helps against servers that speak TLS; others may be set, or theirs may change.
+    // Attempts to connect to servers that speak TLS are in vain, until the servers are replaced or
+    // change.
     let isHopeless =
       servers.areAllSecured && !machine.ways.isUsed || offline == .failUnlessConnecting
     return machine.isOffline && isHopeless ? notConnected : nil
@@ -61,7 +62,7 @@ extension ClientCore: PeerOwner {
   }
 
   func perform(_ command: PeerCommand, on id: UInt64) {
-    // Not the current link, which may be a later one.
+    // The connection with this number, because the current one may be a later one.
     connections.first { UInt64($0.link.id) == id }?.closedByApplication()
   }
 

@@ -8,16 +8,16 @@ import LongLinkTransport
 final class ShortConnection {
   let link: Link
   let way: Int
-  /// What the client has shown.
+  /// The credential that the client shows on this short link.
   let credential: [UInt8]
-  /// The number of refusals of short links when this one was opened.
+  /// The number of refusals over short links when this one was opened.
   let refusalsBefore: UInt64
   private let core: ClientCore
   private let shortLinks: ShortLinks
   /// The position in the link's stream at which its request begins; nil before it has one.
   private var begin: UInt64?
   private var sentAt = LinkInstant.distantFuture
-  /// Whether the server has said something of the exchange, or has turned it away.
+  /// Whether the server has sent any part of an answer, or a goaway.
   private var hasAnswered = false
 
   init(
@@ -31,11 +31,11 @@ final class ShortConnection {
     refusalsBefore = core.machine.shortRefusals.count
   }
 
-  /// Carries the most urgent request; ends the link if there is none.
+  /// Gives the most urgent request to the link; closes the link if there is none.
   private func opened() {
     core.note(.short(.opened(link.id)))
     let position = link.connection.outbox.written + UInt64(link.connection.outbox.totalBytes)
-    // While the long link is there, it takes the requests.
+    // While there is a long link, it takes the requests.
     guard !core.requests.hasLink, core.requests.carry(over: link) else {
       link.close(.left)
       return
@@ -50,8 +50,8 @@ final class ShortConnection {
     if hasAnswered || link.counters.creditsReceived > 0 { return .worked }
     let isWritten = begin.map { link.connection.outbox.written > $0 } ?? false
     if reason == .left || reason == .closedHere {
-      // Given up. The handler may be slow where the greeting has come; without one, it shows
-      // something only if the server had all the time that a connect has.
+      // This side gave up. If the greeting has come, the handler may just be slow. Otherwise the
+      // server has been silent only if it had as much time as a connect has.
       let bound = sentAt + core.configuration.timeouts.connect.clampedNanoseconds
       let isSilent = reason == .closedHere && link.counters.framesReceived == 0
       return isWritten && isSilent && core.loop.now >= bound ? .silent : .unused
@@ -67,7 +67,7 @@ extension ShortConnection: LinkOwner {
     switch message.kind {
     case .response:
       core.requests.answered(message, on: link)
-      // A response that nobody waits for any more ends the exchange too.
+      // A response for which nobody waits any more ends the short link, too.
       link.shutDownIfUnused(by: core.requests)
     case .item, .end: core.requests.received(item: message, on: link)
     default: break
@@ -81,7 +81,7 @@ extension ShortConnection: LinkOwner {
     case .renewed: break
     case .peerLeaving(let goaway):
       hasAnswered = true
-      // First, so that callers which go on at once find what was learned.
+      // Noted first, so that callers which go on at once find what was learned.
       let code = ResponseCode(wire: goaway.code)
       if code.deniesAccess { shortLinks.refused(goaway, on: self) }
       if code == .draining, goaway.requestsAccepted == 0, requests.carriedCount(by: link) > 0 {

@@ -5,13 +5,13 @@ import LongLinkCore
 import LongLinkDriver
 @_spi(Loop) import LongLinkTransport
 
-/// The short links of a client, on its loop: opens them as the machine says, and counts what
-/// becomes of them.
+/// The short links of a client, on its loop. Opens them as the machine decides, and counts their
+/// outcomes.
 final class ShortLinks {
   private unowned let core: ClientCore
   private let openers: [any ShortLinkOpener]
   private(set) var connections: [ShortConnection] = []
-  /// The last refusal of a credential that counts.
+  /// The last refusal that counts of a credential over short links.
   private var refusal: ConnectFailure?
   /// The counters of short links, by the index of their way.
   private var counted: [ShortLinkCounters]
@@ -26,7 +26,7 @@ final class ShortLinks {
 
   func name(of way: Int) -> String { openers[way].name }
 
-  /// Counts what happens on a way.
+  /// Changes the counters of a way.
   func count(_ way: Int, _ change: (inout ShortLinkCounters) -> Void) { change(&counted[way]) }
 
   /// The counters of short links, by the ways' names.
@@ -43,7 +43,7 @@ final class ShortLinks {
     return counters
   }
 
-  /// Whether output has not been written.
+  /// Whether any short link has output that was not written yet.
   var hasWork: Bool { connections.contains { !$0.link.connection.outbox.isEmpty } }
 
   func closeAll(aborts: Bool) {
@@ -56,7 +56,7 @@ final class ShortLinks {
 // MARK: - Opening
 
 extension ShortLinks {
-  /// Opens a short link, once the credential is there.
+  /// Opens a short link, as soon as the application has given a credential.
   func open(_ id: WayMachine.ID, _ way: Int) {
     count(way) { $0.begun += 1 }
     let bound = LoopBound(core, on: core.loop)
@@ -66,7 +66,7 @@ extension ShortLinks {
   private func answered(
     _ result: Result<[UInt8], ConnectFailure>, _ id: WayMachine.ID, _ way: Int
   ) {
-    // It may have been given up meanwhile: the client was suspended, say, or has a connection.
+    // The short link may have been given up meanwhile, for example by a suspension.
     guard core.machine.ways.isOpening(id) else { return }
     switch result {
     case .success(let credential):
@@ -81,8 +81,8 @@ extension ShortLinks {
 
   private func open(_ id: WayMachine.ID, _ way: Int, with credential: [UInt8]) {
     guard core.machine.allows(short: credential) else {
-      // In a job of its own: a handler that makes its request again at once would come back here
-      // while effects are performed, without end.
+      // In a job of its own. Otherwise, a handler that makes its request again at once would come
+      // back here within this call, without end.
       let bound = LoopBound(core, on: core.loop)
       return core.loop.execute { bound.value.shortLinks?.giveUp(id) }
     }
@@ -120,8 +120,8 @@ extension ShortLinks {
     }
   }
 
-  /// Gives up a short link whose credential is refused, with the requests that wait for one: the
-  /// answer would be the same. A long link that stands a trial takes them instead.
+  /// Gives up a short link whose credential was refused for good, and fails the requests that wait
+  /// for one. If a long link stands a trial, it takes these requests instead.
   private func giveUp(_ id: WayMachine.ID) {
     guard core.machine.ways.isOpening(id) else { return }
     if let refusal { core.lastFailure = refusal }
@@ -144,10 +144,10 @@ extension ShortLinks {
   }
 }
 
-// MARK: - What a short link has met
+// MARK: - What happened on a short link
 
 extension ShortLinks {
-  /// Handles a server that did not accept the credential of a short link.
+  /// Handles that a server has refused the credential of a short link.
   func refused(_ goaway: GoAway, on connection: ShortConnection) {
     let code = ResponseCode(wire: goaway.code)
     let failure = ConnectFailure(
@@ -162,8 +162,8 @@ extension ShortLinks {
     core.tell(.short(.refused(connection.credential, code, since: connection.refusalsBefore)))
   }
 
-  /// Handles a server that takes no requests for now: the machine pauses, or goes another way,
-  /// before the request of this link would be sent again.
+  /// Handles a server that takes no requests for now. The machine pauses or takes another way,
+  /// before the request of this link is sent again.
   func turnedAway(_ goaway: GoAway, on connection: ShortConnection) {
     core.lastFailure = ConnectFailure(
       .goneAway(.draining),
@@ -203,9 +203,9 @@ extension ShortLinks {
 }
 
 extension ClientConfiguration {
-  /// The settings of a short link.
+  /// The settings of a short link's connection.
   fileprivate var shortLinkSettings: ConnectionSettings {
-    // There is no dialect beside short links, so that nothing can fail.
+    // A client with short links has no dialect, so this cannot fail.
     var settings = (try? connectionSettings()) ?? ConnectionSettings(role: .client)
     settings.isShort = true
     return settings

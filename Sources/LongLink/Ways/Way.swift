@@ -31,7 +31,7 @@ public struct Way: Sendable {
     }
   }
 
-  /// Whether nobody on the path can read what goes over short links of this way.
+  /// Whether short links of this way are encrypted, so that nobody on the path can read them.
   package var isConfidential: Bool { opener?.isConfidential ?? false }
 
   /// The opener of a way of short links; nil for the long link.
