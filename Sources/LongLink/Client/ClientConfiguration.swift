@@ -68,12 +68,17 @@ public struct ClientConfiguration: Sendable {
   ///
   /// They see requests and streams in all forms: awaited, with handles, with completion handlers,
   /// on plain threads, through generated clients, and through the client's peers, such as that of
-  /// `prepare`. Each is called in the task or on the thread of the caller, so that task-local
+  /// `prepare`. A function may change the options, and ask for the end of the request. If it throws,
+  /// the request is not made: its caller gets the error, if that is a `LongLinkError`; `cancelled`
+  /// for a `CancellationError`; and else `intercepted` with the error's text as `detail`, all with
+  /// delivery `notSent`.
+  ///
+  /// Each is called in the task or on the thread of the caller, so that task-local
   /// values are there, except for calls of a `CallClient` and for streams that come back, which are
   /// made on the client's loop. It must not block. A stream is made when it is iterated. Pushes and
   /// pings do not pass through them. They cannot change the message or the response, wait, or send
   /// a request again: the interceptors of a `CallClient` can.
-  public var interceptors: [RequestInterceptor] = []
+  public var interceptors: [@Sendable (inout InterceptedRequest) throws -> Void] = []
   /// The most that waits, is stored and is accepted. Each has a default.
   public var limits = Limits()
   /// The most time for requests, connects and frames. Each has a default.
