@@ -6,7 +6,7 @@ import LongLinkCalls
 /// The code of the documentation, so that it is compiled; `DocumentationTests` compares.
 private enum DocumentedCode {
   static func begin(_ client: LongLinkClient) async throws {
-    let price = RPCMethod<Article, Price>(20, "price", of: "shop", idempotency: .readOnly)
+    let price = RPCMethod<Article, Price>(20, "price", of: "shop", isReadOnly: true)
 
     let shop = CallService(
       policy: CallPolicy(RequestOptions(timeout: .seconds(5))), errors: [ShopError.self])

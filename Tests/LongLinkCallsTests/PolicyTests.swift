@@ -82,8 +82,8 @@ import Testing
       }
     }
     try await Scene.run { scene in
-      for idempotency in [Idempotency.unknown, .readOnly] {
-        let method = RPCMethod<Unspeakable, [UInt8]>(1, idempotency: idempotency)
+      for isReadOnly in [false, true] {
+        let method = RPCMethod<Unspeakable, [UInt8]>(1, isReadOnly: isReadOnly)
         let error = try await failure { try await scene.api.call(method, Unspeakable()) }
         #expect(error.code == .encodingFailed && error.delivery == .notSent)
       }
