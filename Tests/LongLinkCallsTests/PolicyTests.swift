@@ -21,7 +21,7 @@ import Testing
     #expect(options.cancelsAtPeer == true && policy.isShared == false)
     #expect(options.metadata == ["a": "1", "b": "2"])
     #expect(options.idempotencyKey == [1] && options.retry == .never)
-    #expect(options.waitsForConnection == nil && options.order == nil && policy.cache == nil)
+    #expect(options.waitsForConnection == nil && options.isOrdered == nil && policy.cache == nil)
   }
 
   @Test func `call, method, service and configuration reach the wire in this order`() async throws {
