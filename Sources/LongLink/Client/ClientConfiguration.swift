@@ -91,9 +91,9 @@ public struct ClientConfiguration: Sendable {
   /// How a dead server is detected. Default: by a ping after 30 s of silence, with 10 s for any
   /// answer. The server may shorten both times.
   public var heartbeat = Heartbeat()
-  /// How the client searches for the longest ping interval that its network allows, up to
-  /// `heartbeat.interval`. Default nil: it always uses `heartbeat.interval`.
-  public var adaptiveHeartbeat: AdaptiveHeartbeat?
+  /// How the client searches for the longest ping interval that its network allows; nil if it
+  /// always uses `heartbeat.interval`.
+  package var adaptiveHeartbeat: AdaptiveHeartbeat?
   /// The delays before reconnecting. Default: random, within a window that grows up to 30 s; see
   /// `ReconnectPolicy`.
   public var reconnect = ReconnectPolicy()
@@ -193,7 +193,7 @@ public struct ClientConfiguration: Sendable {
     try adaptiveHeartbeat.validate(within: dialect.heartbeat(heartbeat))
     if let facts = dialect.facts(.client), !facts.pingsAreAnswered {
       throw .configuration(
-        "adaptiveHeartbeat", "\(facts.name) does not answer a client's pings")
+        "adaptHeartbeat", "\(facts.name) does not answer a client's pings")
     }
   }
 
