@@ -29,24 +29,24 @@ import Testing
     ("timeouts.request", { $0.timeouts.request = .zero }),
     ("timeouts.request", { $0.timeouts.request = .seconds(-1) }),
     ("timeouts.lingering", { $0.timeouts.lingering = .zero }),
-    ("serverPolicy.coolDown", { $0.serverPolicy.coolDown = .zero }),
-    ("serverPolicy.longestCoolDown", { $0.serverPolicy.longestCoolDown = .seconds(1) }),
-    ("serverPolicy.preferredRetry", { $0.serverPolicy.preferredRetry = .zero }),
+    ("reconnect.coolDown", { $0.reconnect.coolDown = .zero }),
+    ("reconnect.longestCoolDown", { $0.reconnect.longestCoolDown = .seconds(1) }),
+    ("reconnect.preferredRetry", { $0.reconnect.preferredRetry = .zero }),
     (
-      "serverPolicy.errorRatio.minimumRequests",
-      { $0.serverPolicy.errorRatio = .init(minimumRequests: 0, ratio: 1) }
+      "reconnect.errorRatio.minimumRequests",
+      { $0.reconnect.errorRatio = .init(minimumRequests: 0, ratio: 1) }
     ),
     (
-      "serverPolicy.errorRatio.ratio",
-      { $0.serverPolicy.errorRatio = .init(minimumRequests: 1, ratio: 0) }
+      "reconnect.errorRatio.ratio",
+      { $0.reconnect.errorRatio = .init(minimumRequests: 1, ratio: 0) }
     ),
     (
-      "serverPolicy.errorRatio.ratio",
-      { $0.serverPolicy.errorRatio = .init(minimumRequests: 1, ratio: .nan) }
+      "reconnect.errorRatio.ratio",
+      { $0.reconnect.errorRatio = .init(minimumRequests: 1, ratio: .nan) }
     ),
     (
-      "serverPolicy.errorRatio.window",
-      { $0.serverPolicy.errorRatio = .init(minimumRequests: 9, ratio: 1, window: 8) }
+      "reconnect.errorRatio.window",
+      { $0.reconnect.errorRatio = .init(minimumRequests: 9, ratio: 1, window: 8) }
     ),
     ("timeouts.connect", { $0.timeouts.connect = .zero }),
     ("timeouts.frame", { $0.timeouts.frame = .seconds(-1) }),

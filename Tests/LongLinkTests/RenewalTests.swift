@@ -231,7 +231,7 @@ import Testing
 
   @Test func `renewals do not keep a client from its preferred server`() async throws {
     try await Self.run(servers: 2, validity: .seconds(40)) {
-      $0.serverPolicy.preferredRetry = .seconds(60)
+      $0.reconnect.preferredRetry = .seconds(60)
     } _: { stage, servers, client, _ in
       stage.simulation?.network.setConnects(.refused, to: servers[0].addresses[0])
       try? await client.connect()

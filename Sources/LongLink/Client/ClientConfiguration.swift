@@ -94,12 +94,10 @@ public struct ClientConfiguration: Sendable {
   /// How the client searches for the longest ping interval that its network allows; nil if it
   /// always uses `heartbeat.interval`.
   package var adaptiveHeartbeat: AdaptiveHeartbeat?
-  /// The delays before reconnecting. Default: random, within a window that grows up to 30 s; see
-  /// `ReconnectPolicy`.
+  /// How the client chooses between servers, and the delays before reconnecting. Default: by
+  /// priority and weight, where a server that failed cools down for 5 s or longer; and random delays
+  /// within a window that grows up to 30 s. See `ReconnectPolicy`.
   public var reconnect = ReconnectPolicy()
-  /// How the client chooses between servers. Default: by priority and weight; a server that failed
-  /// cools down for 5 s or longer.
-  public var serverPolicy = ServerPolicy()
   /// The client's name in the server's logs: at most 1,024 bytes, without NUL. Default: none.
   public var name = ""
   /// The client's logger. Bodies are never logged.
@@ -156,7 +154,6 @@ public struct ClientConfiguration: Sendable {
     try positive(timeouts.connect, "timeouts.connect")
     try positive(timeouts.lingering, "timeouts.lingering")
     try validateReconnect()
-    try validateServerPolicy()
     try validateAdaptiveHeartbeat()
     try atLeast(0, limits.maxWaiting, "limits.maxWaiting")
     try atLeast(0, limits.maxWaitingBytes, "limits.maxWaitingBytes")
@@ -205,23 +202,22 @@ public struct ClientConfiguration: Sendable {
     if reconnect.cap < reconnect.afterRefused {
       throw .configuration("reconnect.cap", "it is below reconnect.afterRefused")
     }
+    try positive(reconnect.coolDown, "reconnect.coolDown")
+    try positive(reconnect.preferredRetry, "reconnect.preferredRetry")
+    if reconnect.longestCoolDown < reconnect.coolDown {
+      throw .configuration("reconnect.longestCoolDown", "it is below reconnect.coolDown")
+    }
+    if let ratio = reconnect.errorRatio { try validate(ratio, "reconnect.errorRatio") }
   }
 
-  private func validateServerPolicy() throws(LongLinkError) {
-    let field = "serverPolicy"
-    try positive(serverPolicy.coolDown, "\(field).coolDown")
-    try positive(serverPolicy.preferredRetry, "\(field).preferredRetry")
-    if serverPolicy.longestCoolDown < serverPolicy.coolDown {
-      throw .configuration("\(field).longestCoolDown", "it is below \(field).coolDown")
-    }
-    guard let ratio = serverPolicy.errorRatio else { return }
-    try atLeast(1, ratio.minimumRequests, "\(field).errorRatio.minimumRequests")
+  private func validate(_ ratio: ErrorRatio, _ field: String) throws(LongLinkError) {
+    try atLeast(1, ratio.minimumRequests, "\(field).minimumRequests")
     if !(ratio.minimumRequests...100_000).contains(ratio.window) {
       throw .configuration(
-        "\(field).errorRatio.window", "\(ratio.window) is not between minimumRequests and 100,000")
+        "\(field).window", "\(ratio.window) is not between minimumRequests and 100,000")
     }
     if !(ratio.ratio > 0 && ratio.ratio <= 1) {
-      throw .configuration("\(field).errorRatio.ratio", "\(ratio.ratio) is not between 0 and 1")
+      throw .configuration("\(field).ratio", "\(ratio.ratio) is not between 0 and 1")
     }
   }
 
