@@ -229,7 +229,7 @@ public struct ClientConfiguration: Sendable {
   }
 
   /// Makes the settings of a connection. Throws if a dialect's token does not fit.
-  func connectionSettings() throws(FrameLayoutError) -> ConnectionSettings {
+  func connectionSettings() throws(DialectTokenError) -> ConnectionSettings {
     var settings = settings(
       of: .client, dialect: try dialect.source?.framing(.client, maxBody: limits.maxBody))
     settings.handshakeTimeout = timeouts.connect.clampedNanoseconds

@@ -87,7 +87,7 @@ public struct LongLinkError: Error, Sendable {
     var detail: String
     let peer: SocketAddress?
     let response: ResponseCode?
-    let dialectCode: DialectErrorCode?
+    let dialectCode: UInt32?
     let body: [UInt8]
     let retryAfter: Duration?
     let systemError: Int32?
@@ -115,7 +115,7 @@ public struct LongLinkError: Error, Sendable {
     detail: String = "",
     peer: SocketAddress? = nil,
     response: ResponseCode? = nil,
-    dialectCode: DialectErrorCode? = nil,
+    dialectCode: UInt32? = nil,
     body: [UInt8] = [],
     retryAfter: Duration? = nil,
     systemError: Int32? = nil,
@@ -167,8 +167,9 @@ public struct LongLinkError: Error, Sendable {
   public var peer: SocketAddress? { storage.peer }
   /// The code of the peer's response, if it rejected the request.
   public var response: ResponseCode? { storage.response }
-  /// In a dialect, the number that stands for `response` on the wire, with its name and meaning.
-  public var dialectCode: DialectErrorCode? { storage.dialectCode }
+  /// In a dialect, the number that stands for `response` on the wire; `detail` has its name and
+  /// meaning.
+  public var dialectCode: UInt32? { storage.dialectCode }
   /// The body of the peer's response: the application's from code 1000 on, else a text for people.
   public var body: [UInt8] { storage.body }
   /// The retry delay that the peer, or a proxy in its place, asked for, if any: unchanged, up to 49
