@@ -23,7 +23,7 @@ private enum DocumentedDialects {
       heartbeat: FrameDialect.HeartbeatFrames(
         client: FrameDialect.Ping(type: 0xFF01, serials: 1...0xFFFF, answer: 0xFF02)),
       pushes: FrameDialect.Pushes(fromServer: [0xF000...0xF0FF]),
-      cancel: FrameDialect.Cancel(type: 0xFF03, target: .serial),
+      cancel: .bySerial(type: 0xFF03),
       codes: FrameDialect.Codes(
         success: [0], failure: 1,
         errors: [
