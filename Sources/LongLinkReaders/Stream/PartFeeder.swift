@@ -13,7 +13,7 @@ extension XMLReader: FeedableReader {}
 extension JSONReader: FeedableReader {}
 
 /// A reader, and the parts that it is fed.
-final class PartFeeder<Reader: FeedableReader & ~Copyable, Parts: AsyncSequence>
+final class PartFeeder<Reader: FeedableReader & ~Copyable, Parts: AsyncSequence>: ElementFeeder
 where Parts.Element: Sequence<UInt8> {
   private var reader: Reader
   private var parts: Parts.AsyncIterator
