@@ -33,7 +33,7 @@ import Testing
     }
 
     func judge(validity: Duration?) throws -> Authentication {
-      if isRefused { throw AuthenticationRefusal.unauthenticated("an old token") }
+      if isRefused { throw Rejection(.unauthenticated, "an old token") }
       return Authentication(Principal("ann"), validity: validity)
     }
   }
