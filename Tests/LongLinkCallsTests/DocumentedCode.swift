@@ -45,8 +45,10 @@ private enum DocumentedCode {
     let api = try CallClient(client, CallConfiguration(interceptors: [timed, traced]))
     print(api)
 
+    enum Refusal: Error { case quotaUsedUp }
+
     let limited: CallInterceptor = { request, next in
-      guard await quota.take(request.service) else { throw CallRefusal("the quota is used up") }
+      guard await quota.take(request.service) else { throw Refusal.quotaUsedUp }
       return try await next(request)
     }
     let retried: CallInterceptor = { request, next in
