@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkCore
+package import LongLinkCore
 
 /// The description of a framed protocol: the layout of its frames, and the meaning of their fields.
 ///
