@@ -140,7 +140,7 @@ struct BodyBuffers: AsyncSequence, Sendable {
   }
 
   struct Iterator: AsyncIteratorProtocol {
-    var pieces: UploadPieces.Iterator
+    var pieces: BytePieces<UploadError>.Iterator
     let flight: HTTPFlight
     let failed: @Sendable (UploadError) -> Void
 

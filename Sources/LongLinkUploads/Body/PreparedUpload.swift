@@ -21,8 +21,17 @@ public struct PreparedUpload: Sendable {
 
   /// The bytes from an offset on, in pieces of at most 64 KiB. They can be read any number of
   /// times.
-  public func pieces(from offset: UInt64 = 0) -> UploadPieces {
-    UploadPieces(body: self, offset: offset)
+  ///
+  /// A reader throws, after the bytes before it, the error of a file that has changed or cannot be
+  /// read, or of a sequence that failed or has another length than it said.
+  public func pieces(from offset: UInt64 = 0) -> BytePieces<UploadError> {
+    BytePieces {
+      let reader = BodyReader(self, from: offset)
+      return BytePieces.Iterator {
+        (actor: isolated (any Actor)?) async throws(UploadError) -> [UInt8]? in
+        try await reader.next(isolation: actor)
+      }
+    }
   }
 
   /// Throws if a file is not what it was when the body was prepared.

@@ -1,41 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if HTTP
-public import LongLinkDriver
+internal import LongLinkDriver
 internal import LongLinkTransport
+internal import LongLinkUploads
 internal import Synchronization
-
-/// The body of a response, in the chunks in which it arrives.
-///
-/// No more is received than the reader takes, and what fits into the buffers of the connection. It
-/// can be read once; `DocumentReader` of LongLinkReaders reads documents from it. When the task of
-/// the reader is cancelled, it throws `cancelled`.
-public struct HTTPChunks: AsyncSequence, Sendable {
-  let source: ChunkSource
-
-  /// Begins to read.
-  public func makeAsyncIterator() -> Iterator { Iterator(reader: source.begin()) }
-
-  /// The position of a reader.
-  public struct Iterator: AsyncIteratorProtocol {
-    let reader: ChunkReader
-
-    /// Returns the next chunk; nil at the end, and after an error.
-    ///
-    /// Throws `connectionLost` if the connection ends before the body does, `deadlineExceeded`,
-    /// `protocolViolation`, `corrupted`, `cancelled`, and `streamEnded` for a second reader.
-    public mutating func next(
-      isolation actor: isolated (any Actor)?
-    ) async throws(LongLinkError) -> [UInt8]? {
-      try await reader.next(isolation: actor)
-    }
-
-    /// Returns the next chunk, like the other form.
-    public mutating func next() async throws(LongLinkError) -> [UInt8]? {
-      try await reader.next(isolation: nil)
-    }
-  }
-}
 
 /// A body, and the exchange that it belongs to.
 final class ChunkSource: Sendable {
@@ -47,8 +16,16 @@ final class ChunkSource: Sendable {
     self.exchange = exchange
   }
 
-  func begin() -> ChunkReader {
-    ChunkReader(body.withLock(of: self) { $0.take() }?.reader(), exchange)
+  /// The chunks of the body, which can be read once.
+  var chunks: BytePieces<LongLinkError> {
+    BytePieces {
+      let body = self.body.withLock(of: self) { $0.take() }
+      let reader = ChunkReader(body?.reader(), self.exchange)
+      return BytePieces.Iterator {
+        (actor: isolated (any Actor)?) async throws(LongLinkError) -> [UInt8]? in
+        try await reader.next(isolation: actor)
+      }
+    }
   }
 }
 
