@@ -49,10 +49,11 @@ extension LongLinkServer {
   /// whole: `next` returns when the handler has.
   public func intercept(
     _ types: [MessageType]? = nil,
-    _ interceptor: @escaping @Sendable (
-      InboundRequest,
-      _ next: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
-    ) async throws -> any BodyEncodable & Sendable
+    _ interceptor:
+      @escaping @Sendable (
+        InboundRequest,
+        _ next: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
+      ) async throws -> any BodyEncodable & Sendable
   ) {
     beforeStart("add an interceptor") { hooks in
       hooks.interceptors.append((types.map { Set($0) }, interceptor))

@@ -3,8 +3,8 @@
 internal import LongLinkDriver
 internal import LongLinkTransport
 
-/// A body whose files have been looked at: their sizes are known, and from now on they must not
-/// change.
+/// The parts of an upload whose files have been looked at: their sizes are known, and from now on
+/// they must not change.
 public struct PreparedUpload: Sendable {
   struct Part: Sendable {
     let part: UploadPart
@@ -55,12 +55,13 @@ public struct PreparedUpload: Sendable {
   }
 }
 
-extension UploadBody {
-  /// Looks at all files, off the loop, and checks the parts.
+extension PreparedUpload {
+  /// Checks the parts of an upload in their order, and looks at their files, off the loop.
   ///
   /// Throws if a file is missing or is no regular file, and for a part that is invalid.
-  public func prepare(on loop: EventLoop = .shared) async throws(UploadError) -> PreparedUpload {
-    let parts = parts
+  public init(
+    _ parts: [UploadPart], on loop: EventLoop = .shared
+  ) async throws(UploadError) {
     let prepared = try await loop.offloading {
       Result { () throws(UploadError) in
         var prepared: [PreparedUpload.Part] = []
@@ -80,7 +81,7 @@ extension UploadBody {
       if overflows { throw UploadError(.invalidPart, part: index, detail: "it is too large") }
       length = next
     }
-    return PreparedUpload(parts: prepared, loop: loop, length: length)
+    self.init(parts: prepared, loop: loop, length: length)
   }
 }
 

@@ -90,7 +90,9 @@ extension FetchCommand {
     }
   }
 
-  private func printJSON(_ shape: JSONReader.Shape, _ chunks: BytePieces<LongLinkError>) async throws {
+  private func printJSON(_ shape: JSONReader.Shape, _ chunks: BytePieces<LongLinkError>)
+    async throws
+  {
     let beginning = Beginning()
     let parts = FetchParts(chunks: chunks, beginning: beginning)
     do {
