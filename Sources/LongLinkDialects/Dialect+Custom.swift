@@ -41,7 +41,7 @@ private final class CustomDialect: DialectSource {
 
   func facts(_ role: Role) -> DialectFacts { description.facts(role) }
 
-  func validate(_ role: Role) throws(FrameLayoutError) {
+  func validate(_ role: Role) throws(DialectTokenError) {
     guard case .fixed(let bytes) = token else { return }
     _ = try DialectCodec(description, role: role, token: bytes)
   }
@@ -50,12 +50,12 @@ private final class CustomDialect: DialectSource {
     if case .perConnection = token { true } else { false }
   }
 
-  func sharedFraming(_ role: Role, maxBody: Int) throws(FrameLayoutError) -> any DialectFraming {
+  func sharedFraming(_ role: Role, maxBody: Int) throws(DialectTokenError) -> any DialectFraming {
     if isPerConnection { return try framing(role, maxBody, []) }
     return try framing(role, maxBody: maxBody)
   }
 
-  func framing(_ role: Role, maxBody: Int) throws(FrameLayoutError) -> any DialectFraming {
+  func framing(_ role: Role, maxBody: Int) throws(DialectTokenError) -> any DialectFraming {
     switch token {
     case .fixed(let bytes): try framing(role, maxBody, bytes)
     case .perConnection(let make): try framing(role, maxBody, make())
@@ -64,7 +64,7 @@ private final class CustomDialect: DialectSource {
 
   private func framing(
     _ role: Role, _ maxBody: Int, _ token: [UInt8]
-  ) throws(FrameLayoutError) -> any DialectFraming {
+  ) throws(DialectTokenError) -> any DialectFraming {
     try DialectCodec(description, role: role, token: token, maximumIncoming: maxBody)
   }
 }

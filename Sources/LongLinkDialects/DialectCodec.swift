@@ -19,7 +19,7 @@ package final class DialectCodec: DialectFraming {
   /// Makes a codec. Throws if the token is not as wide as its field; a server can omit it.
   package init(
     _ dialect: FrameDialect, role: Role, token: [UInt8] = [], maximumIncoming: Int = .max
-  ) throws(FrameLayoutError) {
+  ) throws(DialectTokenError) {
     self.dialect = dialect
     self.role = role
     self.token = token
@@ -31,8 +31,7 @@ package final class DialectCodec: DialectFraming {
     facts = dialect.facts(role)
     let width = outgoing.token?.width ?? 0
     guard token.count == width || token.isEmpty && role == .server else {
-      throw FrameLayoutError(
-        "token", "the token has \(token.count) bytes instead of \(width)")
+      throw DialectTokenError(bytes: token.count, insteadOf: width)
     }
   }
 
@@ -86,7 +85,9 @@ extension DialectCodec {
 
   package func isSuccess(_ code: UInt32) -> Bool { dialect.codes?.success.contains(code) ?? false }
 
-  package func error(_ code: UInt32) -> DialectErrorCode? { dialect.codes?.error(code) }
+  package func summary(of code: UInt32) -> String {
+    dialect.codes?.error(code)?.summary ?? "\(code)"
+  }
 
   /// Whether this side can send a request of this type, and its response is recognisable as one.
   package func canSendRequest(_ type: MessageType, serial: UInt32) -> Bool {

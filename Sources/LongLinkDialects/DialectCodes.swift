@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkCore
+package import LongLinkCore
 
 extension FrameDialect {
   /// The meanings of response codes.

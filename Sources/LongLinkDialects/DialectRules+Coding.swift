@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkCore
+internal import LongLinkCore
 
 extension FrameDialect.Pushes: Codable {
   /// Reads the JSON form. Throws a `DecodingError` that names the key at fault.

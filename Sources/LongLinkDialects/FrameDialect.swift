@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkCore
+package import LongLinkCore
 
 /// The description of a framed protocol: the layout of its frames, and the meaning of their fields.
 ///
@@ -158,7 +158,7 @@ extension FrameDialect {
   /// How a request is cancelled.
   public struct Cancel: Hashable, Sendable {
     /// How a cancel identifies the request.
-    public enum Target: String, Hashable, Sendable, CaseIterable {
+    package enum Target: String, Hashable, Sendable, CaseIterable {
       /// The serial field of the cancel has the serial of the request.
       case serial
       /// The serial field of the cancel has the type of the request: all running requests of that
@@ -172,13 +172,24 @@ extension FrameDialect {
     /// The type of a cancel.
     public let type: UInt32
     /// How a cancel identifies the request.
-    public let target: Target
+    package let target: Target
 
-    /// Makes the rule for cancels; it is checked when a dialect is made from it.
-    public init(type: UInt32, target: Target) {
+    package init(type: UInt32, target: Target) {
       self.type = type
       self.target = target
     }
+
+    /// Makes the rule for cancels whose serial field has the serial of the request. It is checked
+    /// when a dialect is made from it.
+    public static func bySerial(type: UInt32) -> Cancel { Cancel(type: type, target: .serial) }
+
+    /// Makes the rule for cancels whose serial field has the type of the request: all running
+    /// requests of that type are cancelled. It is checked when a dialect is made from it.
+    public static func byType(type: UInt32) -> Cancel { Cancel(type: type, target: .type) }
+
+    /// Makes the rule for cancels whose body has the serial of the request, encoded like the serial
+    /// field, which contains 0. It is checked when a dialect is made from it.
+    public static func byBody(type: UInt32) -> Cancel { Cancel(type: type, target: .body) }
   }
 
   /// The meaning of a response whose serial matches no request.

@@ -39,10 +39,10 @@ extension FrameLayout {
     case range(from: String, to: String)
   }
 
-  /// One field of a header or trailer: a name, a width and a meaning.
+  /// One field of a header or trailer: a name, a width and a meaning, which its factory gives it.
   public struct Field: Hashable, Sendable {
     /// The meaning of a field.
-    public enum Meaning: Hashable, Sendable {
+    package enum Meaning: Hashable, Sendable {
       /// The message type, or the type of a heartbeat, push or cancel.
       case type
       /// The number that a response shares with its request.
@@ -72,11 +72,11 @@ extension FrameLayout {
     /// The order of the field's bytes; nil for the layout's order.
     public let byteOrder: ByteOrder?
     /// The meaning of the field.
-    public let meaning: Meaning
+    package let meaning: Meaning
 
     /// Makes a field; it is checked when a layout is made from it. The default name is the word for
     /// its meaning.
-    public init(
+    package init(
       _ meaning: Meaning, width: Int, byteOrder: ByteOrder? = nil, name: String? = nil
     ) {
       self.name = name ?? meaning.word
@@ -88,37 +88,41 @@ extension FrameLayout {
 }
 
 extension FrameLayout.Field {
-  /// Makes a type field of `width` bytes.
+  /// Makes a field of `width` bytes for the message type, or the type of a heartbeat, push or
+  /// cancel.
   public static func type(_ width: Int) -> Self { Self(.type, width: width) }
-  /// Makes a serial field of `width` bytes.
+  /// Makes a field of `width` bytes for the number that a response shares with its request.
   public static func serial(_ width: Int) -> Self { Self(.serial, width: width) }
-  /// Makes a response code field of `width` bytes.
+  /// Makes a field of `width` bytes for the response code.
   public static func code(_ width: Int) -> Self { Self(.code, width: width) }
-  /// Makes a length field of `width` bytes.
+  /// Makes a field of `width` bytes for the number of bytes in the given scope.
   public static func length(_ width: Int, of scope: FrameLayout.LengthScope = .body) -> Self {
     Self(.length(of: scope), width: width)
   }
-  /// Makes a checksum field of `width` bytes.
+  /// Makes a field of `width` bytes for a checksum, zero-extended if the field is wider than 4
+  /// bytes.
   public static func checksum(
     _ width: Int, _ algorithm: FrameLayout.Checksum, over coverage: FrameLayout.Coverage
   ) -> Self {
     Self(.checksum(algorithm, over: coverage), width: width)
   }
-  /// Makes a constant field of `width` bytes.
+  /// Makes a field of `width` bytes for a constant, such as a magic number.
   public static func constant(_ width: Int, _ value: UInt64) -> Self {
     Self(.constant(value), width: width)
   }
-  /// Makes a token of `width` bytes.
+  /// Makes a field for a token: `width` bytes that are constant in a connection, and usually differ
+  /// between connections.
   public static func token(_ width: Int) -> Self { Self(.token, width: width) }
-  /// Makes a version field of `width` bytes.
+  /// Makes a field of `width` bytes for the version of the protocol; another one is a violation.
   public static func version(_ width: Int, _ value: UInt64) -> Self {
     Self(.version(value), width: width)
   }
-  /// Makes `width` bytes without a meaning.
+  /// Makes a field of `width` bytes without a meaning: this value is written, and receivers ignore
+  /// them.
   public static func filler(_ width: Int, _ value: UInt8 = 0) -> Self {
     Self(.filler(value), width: width)
   }
-  /// Makes a repeated type field, which must be as wide as the type field.
+  /// Makes a field for the message type once more, after the type field and as wide as it.
   public static func repeatedType(_ width: Int) -> Self { Self(.repeatedType, width: width) }
 
   /// Returns the same field with another name.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkCore
+package import LongLinkCore
 
 /// The layout of a protocol's frames: the fields around their bodies, in order.
 ///
@@ -32,7 +32,7 @@ public struct FrameLayout: Hashable, Sendable {
   /// Bytes that mark the end of the header and the end of the body.
   public struct Delimiter: Hashable, Sendable {
     /// The rule for a delimiter inside a body.
-    public enum Inside: Hashable, Sendable {
+    package enum Inside: Hashable, Sendable {
       /// A body can contain it: the length determines the body's end, and the delimiter confirms
       /// it.
       case lengthChecked
@@ -45,12 +45,29 @@ public struct FrameLayout: Hashable, Sendable {
     /// The delimiter: 1 to 8 bytes.
     public let bytes: [UInt8]
     /// The rule for a delimiter inside a body.
-    public let inside: Inside
+    package let inside: Inside
 
-    /// Makes a delimiter; it is checked when a layout is made from it.
-    public init(_ bytes: [UInt8], inside: Inside) {
+    package init(_ bytes: [UInt8], inside: Inside) {
       self.bytes = bytes
       self.inside = inside
+    }
+
+    /// Makes a delimiter that a body can contain: the length determines the body's end, and the
+    /// delimiter confirms it. It is checked when a layout is made from it.
+    public static func lengthChecked(_ bytes: [UInt8]) -> Delimiter {
+      Delimiter(bytes, inside: .lengthChecked)
+    }
+
+    /// Makes a delimiter that is escaped in a body: the byte `escape` precedes each byte equal to it
+    /// or to the delimiter's first byte. It is checked when a layout is made from it.
+    public static func escaped(_ bytes: [UInt8], by escape: UInt8) -> Delimiter {
+      Delimiter(bytes, inside: .escaped(escape))
+    }
+
+    /// Makes a delimiter that a body must not contain; such a body is not sent. It is checked when a
+    /// layout is made from it.
+    public static func refused(_ bytes: [UInt8]) -> Delimiter {
+      Delimiter(bytes, inside: .refused)
     }
   }
 

@@ -2,57 +2,6 @@
 
 public import LongLinkReaders
 
-/// The elements of a document that arrives in parts, each decoded from JSON.
-public struct DecodedElements<Base: AsyncSequence, Value: Decodable>: AsyncSequence {
-  private let base: Base
-  private let bytes: @Sendable (Base.Element) -> [UInt8]
-
-  init(_ base: Base, _ bytes: @escaping @Sendable (Base.Element) -> [UInt8]) {
-    self.base = base
-    self.bytes = bytes
-  }
-
-  /// Makes an iterator, with a reader of its own.
-  public func makeAsyncIterator() -> Iterator {
-    Iterator(base.makeAsyncIterator(), bytes)
-  }
-
-  /// An iterator over the decoded values.
-  public struct Iterator: AsyncIteratorProtocol {
-    private var base: Base.AsyncIterator
-    private let bytes: @Sendable (Base.Element) -> [UInt8]
-    private var hasEnded = false
-
-    init(_ base: Base.AsyncIterator, _ bytes: @escaping @Sendable (Base.Element) -> [UInt8]) {
-      self.base = base
-      self.bytes = bytes
-    }
-
-    /// Returns the next value; nil at the end, and after an error.
-    ///
-    /// Throws `ReaderError` if the document cannot be read, with the code `undecodable` if an
-    /// element does not fit the type; the error of the parts if they fail; and `CancellationError`
-    /// if the task is cancelled.
-    public mutating func next() async throws -> Value? {
-      try await next(isolation: #isolation)
-    }
-
-    /// Returns the next value, like `next()`, on an actor.
-    public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Value? {
-      guard !hasEnded, let element = try await base.next(isolation: actor) else { return nil }
-      let bytes = bytes(element)
-      do throws(JSONCoding.Failure) {
-        return try unsafe JSONCoding.decode(Value.self, from: bytes.span.bytes)
-      } catch {
-        hasEnded = true
-        throw ReaderError(.undecodable, detail: error.detail)
-      }
-    }
-  }
-}
-
-extension DecodedElements: Sendable where Base: Sendable {}
-
 extension DocumentReader {
   /// Returns the text of chosen elements of an XML document, decoded from JSON.
   ///
@@ -65,16 +14,53 @@ extension DocumentReader {
   public func elements<Value: Decodable>(
     named names: String..., as type: Value.Type, error: String? = nil,
     limits: XMLReader.Limits = XMLReader.Limits()
-  ) -> DecodedElements<XMLElements<Parts>, Value> {
-    DecodedElements(elements(named: names, error: error, children: false, limits: limits)) {
-      $0.textBytes
-    }
+  ) -> DocumentElements<Parts, Value> {
+    let elements = elements(named: names, error: error, children: false, limits: limits)
+    return DocumentElements(
+      elements.parts, DecodedElements(base: elements.source) { $0.textBytes })
   }
 
   /// Returns the elements of a JSON document, decoded.
   public func values<Value: Decodable>(
     _ shape: JSONReader.Shape, as type: Value.Type, limits: JSONReader.Limits = JSONReader.Limits()
-  ) -> DecodedElements<JSONElements<Parts>, Value> {
-    DecodedElements(values(shape, limits: limits)) { $0 }
+  ) -> DocumentElements<Parts, Value> {
+    let values = values(shape, limits: limits)
+    return DocumentElements(values.parts, DecodedElements(base: values.source) { $0 })
+  }
+}
+
+/// Elements of a document, each decoded from JSON.
+private struct DecodedElements<Base, Value: Decodable>: ElementSource {
+  typealias Element = Value
+
+  let base: any ElementSource<Base>
+  let bytes: @Sendable (Base) -> [UInt8]
+
+  func feeder<Parts: AsyncSequence>(of parts: Parts) -> any ElementFeeder<Value>
+  where Parts.Element: Sequence<UInt8> {
+    DecodingFeeder(base.feeder(of: parts), bytes)
+  }
+}
+
+/// Takes elements from another feeder, and decodes them.
+private final class DecodingFeeder<Base, Value: Decodable>: ElementFeeder {
+  private let base: any ElementFeeder<Base>
+  private let bytes: @Sendable (Base) -> [UInt8]
+  private var hasEnded = false
+
+  init(_ base: any ElementFeeder<Base>, _ bytes: @escaping @Sendable (Base) -> [UInt8]) {
+    self.base = base
+    self.bytes = bytes
+  }
+
+  func next(isolation actor: isolated (any Actor)?) async throws -> Value? {
+    guard !hasEnded, let element = try await base.next(isolation: actor) else { return nil }
+    let bytes = bytes(element)
+    do throws(JSONCoding.Failure) {
+      return try unsafe JSONCoding.decode(Value.self, from: bytes.span.bytes)
+    } catch {
+      hasEnded = true
+      throw ReaderError(.undecodable, detail: error.detail)
+    }
   }
 }

@@ -147,7 +147,7 @@ struct FileWriter {
         $0.block("\(access)static var \(method.declared): \(value)<\(request), \(reply)> {") {
           let type = method.descriptor.messageType ?? 0
           let names = "\"\(method.descriptor.name)\", of: \"\(service.descriptor.fullName)\""
-          $0.add("\(value)(\(type), \(names), idempotency: \(method.idempotency))")
+          $0.add("\(value)(\(type), \(names)\(method.idempotency))")
         }
       }
     }

@@ -33,12 +33,12 @@ struct Service {
       }
     }
 
-    /// The case of `Idempotency` for the method's option.
+    /// The arguments of `RPCMethod` for the option that says whether requests can run twice.
     var idempotency: String {
       switch descriptor.options.idempotencyLevel {
-      case .idempotencyUnknown: ".unknown"
-      case .idempotent: ".idempotent"
-      case .noSideEffects: ".readOnly"
+      case .idempotencyUnknown: ""
+      case .idempotent: ", options: .init(retry: .idempotent)"
+      case .noSideEffects: ", isReadOnly: true"
       }
     }
 

@@ -79,7 +79,7 @@ import Testing
   // MARK: Failures
 
   @Test func `an interceptor that refuses sends nothing`() async throws {
-    try await Scene.run(Self.with { _, _ in throw CallRefusal("there is\nno token") }) { scene in
+    try await Scene.run(Self.with { _, _ in throw Refusal("there is\nno token") }) { scene in
       let error = try await failure { try await scene.api.call(read, [7]) }
       #expect(error.code == .intercepted && error.delivery == .notSent)
       #expect(error.link.detail == #"there is\nno token"#)
@@ -104,7 +104,7 @@ import Testing
           #expect(error.response == 1_234 && error.delivery == .answered)
           return [1]
         }
-        throw CallRefusal("stale")
+        throw Refusal("stale")
       }
     ) { scene async throws in
       scene.server.on(1, [.reply(code: 1_234), .reply([9])])
@@ -126,7 +126,7 @@ import Testing
             seen.add(error)
             throw error
           }
-        }, { _, _ in throw CallRefusal("no") })
+        }, { _, _ in throw Refusal("no") })
     ) { scene in
       let error = try await failure { try await scene.api.call(read, [7]) }
       #expect(error.code == .intercepted && error.link == seen.elements.first)

@@ -6,7 +6,7 @@ import LongLinkCalls
 /// The code of the documentation, so that it is compiled; `DocumentationTests` compares.
 private enum DocumentedCode {
   static func begin(_ client: LongLinkClient) async throws {
-    let price = RPCMethod<Article, Price>(20, "price", of: "shop", idempotency: .readOnly)
+    let price = RPCMethod<Article, Price>(20, "price", of: "shop", isReadOnly: true)
 
     let shop = CallService(
       policy: CallPolicy(RequestOptions(timeout: .seconds(5))), errors: [ShopError.self])
@@ -45,8 +45,10 @@ private enum DocumentedCode {
     let api = try CallClient(client, CallConfiguration(interceptors: [timed, traced]))
     print(api)
 
+    enum Refusal: Error { case quotaUsedUp }
+
     let limited: CallInterceptor = { request, next in
-      guard await quota.take(request.service) else { throw CallRefusal("the quota is used up") }
+      guard await quota.take(request.service) else { throw Refusal.quotaUsedUp }
       return try await next(request)
     }
     let retried: CallInterceptor = { request, next in

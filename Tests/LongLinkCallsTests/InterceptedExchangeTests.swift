@@ -87,7 +87,7 @@ import Testing
     let configuration = CallConfiguration(interceptors: [
       { request, next in
         seen.add(true)
-        if seen.elements.count == 1 { throw CallRefusal("not now") }
+        if seen.elements.count == 1 { throw Refusal("not now") }
         return try await next(request)
       }
     ])

@@ -21,7 +21,7 @@ import Testing
     #expect(options.cancelsAtPeer == true && policy.isShared == false)
     #expect(options.metadata == ["a": "1", "b": "2"])
     #expect(options.idempotencyKey == [1] && options.retry == .never)
-    #expect(options.waitsForConnection == nil && options.order == nil && policy.cache == nil)
+    #expect(options.waitsForConnection == nil && options.isOrdered == nil && policy.cache == nil)
   }
 
   @Test func `call, method, service and configuration reach the wire in this order`() async throws {
@@ -82,8 +82,8 @@ import Testing
       }
     }
     try await Scene.run { scene in
-      for idempotency in [Idempotency.unknown, .readOnly] {
-        let method = RPCMethod<Unspeakable, [UInt8]>(1, idempotency: idempotency)
+      for isReadOnly in [false, true] {
+        let method = RPCMethod<Unspeakable, [UInt8]>(1, isReadOnly: isReadOnly)
         let error = try await failure { try await scene.api.call(method, Unspeakable()) }
         #expect(error.code == .encodingFailed && error.delivery == .notSent)
       }

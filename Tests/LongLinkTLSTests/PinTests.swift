@@ -73,10 +73,10 @@ import Testing
       ([Pins.none, try Pins.of(Certificates.server)], ["false 0", "true 0"]),
     ] {
       let events = Mutex<[String]>([])
-      let mode = TLSPins.Mode.audited { failure in
+      let audited = TLSPins(pins) { failure in
         events.withLock { $0.append("\(failure.code)") }
       }
-      let parts = try World.Parts(.trusting { $0.pins = TLSPins(pins, mode: mode) })
+      let parts = try World.Parts(.trusting { $0.pins = audited })
       _ = try await World.simulate(parts) { world in
         for _ in 0..<2 {
           let answer = try await world.client.request(World.identity, [])

@@ -115,7 +115,7 @@ import Testing
       configuration.logger.logLevel = .critical
       configuration.identity.authenticate = { request in
         guard let byte = request.credential?.first, byte != 9 else {
-          throw AuthenticationRefusal.unauthenticated("nine")
+          throw Rejection(.unauthenticated, "nine")
         }
         return Authentication(Principal("p\(byte)"), validity: .seconds(100))
       }

@@ -36,7 +36,7 @@ import Testing
     return Authentication(Principal(String(text.dropFirst(4))))
   }
 
-  static func refusal(_ reason: String) -> AuthenticationRefusal { .unauthenticated(reason) }
+  static func refusal(_ reason: String) -> Rejection { Rejection(.unauthenticated, reason) }
 
   static func raw(_ stage: Stage, _ server: LongLinkServer) async throws -> SimulatedClient {
     try await SimulatedClient.connect(to: server.addresses[0], on: stage.clientLoop)

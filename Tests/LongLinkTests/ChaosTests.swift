@@ -141,7 +141,7 @@ import Testing
         waitsForConnection: draw >> 21 & 3 != 0,
         priority: UInt32(draw >> 46 & 3),
         retry: Self.isIdempotent(number) ? .idempotent : .ifSafe,
-        order: Self.isOrdered(number) ? .ordered : .byUrgency
+        isOrdered: Self.isOrdered(number)
       )
       let type: MessageType = draw >> 24 & 15 == 0 ? 3 : draw >> 28 & 3 == 0 ? 1 : 2
       let patience = draw >> 32 & 3 == 0 ? Int(draw >> 40 % 100) : nil

@@ -29,24 +29,24 @@ import Testing
     ("timeouts.request", { $0.timeouts.request = .zero }),
     ("timeouts.request", { $0.timeouts.request = .seconds(-1) }),
     ("timeouts.lingering", { $0.timeouts.lingering = .zero }),
-    ("serverPolicy.coolDown", { $0.serverPolicy.coolDown = .zero }),
-    ("serverPolicy.longestCoolDown", { $0.serverPolicy.longestCoolDown = .seconds(1) }),
-    ("serverPolicy.preferredRetry", { $0.serverPolicy.preferredRetry = .zero }),
+    ("reconnect.coolDown", { $0.reconnect.coolDown = .zero }),
+    ("reconnect.longestCoolDown", { $0.reconnect.longestCoolDown = .seconds(1) }),
+    ("reconnect.preferredRetry", { $0.reconnect.preferredRetry = .zero }),
     (
-      "serverPolicy.errorRatio.minimumRequests",
-      { $0.serverPolicy.errorRatio = .init(minimumRequests: 0, ratio: 1) }
+      "reconnect.errorRatio.minimumRequests",
+      { $0.reconnect.errorRatio = .init(minimumRequests: 0, ratio: 1) }
     ),
     (
-      "serverPolicy.errorRatio.ratio",
-      { $0.serverPolicy.errorRatio = .init(minimumRequests: 1, ratio: 0) }
+      "reconnect.errorRatio.ratio",
+      { $0.reconnect.errorRatio = .init(minimumRequests: 1, ratio: 0) }
     ),
     (
-      "serverPolicy.errorRatio.ratio",
-      { $0.serverPolicy.errorRatio = .init(minimumRequests: 1, ratio: .nan) }
+      "reconnect.errorRatio.ratio",
+      { $0.reconnect.errorRatio = .init(minimumRequests: 1, ratio: .nan) }
     ),
     (
-      "serverPolicy.errorRatio.window",
-      { $0.serverPolicy.errorRatio = .init(minimumRequests: 9, ratio: 1, window: 8) }
+      "reconnect.errorRatio.window",
+      { $0.reconnect.errorRatio = .init(minimumRequests: 9, ratio: 1, window: 8) }
     ),
     ("timeouts.connect", { $0.timeouts.connect = .zero }),
     ("timeouts.frame", { $0.timeouts.frame = .seconds(-1) }),
@@ -55,12 +55,12 @@ import Testing
     ("heartbeat.timeout", { $0.heartbeat.timeout = .milliseconds(99) }),
     ("reconnect.afterRefused", { $0.reconnect.afterRefused = .zero }),
     ("heartbeat.missedDeadlines", { $0.heartbeat.missedDeadlines = -1 }),
-    ("adaptiveHeartbeat.shortest", { $0.adaptiveHeartbeat = .init(shortest: .seconds(31)) }),
-    ("adaptiveHeartbeat.shortest", { $0.adaptiveHeartbeat = .init(shortest: .milliseconds(9)) }),
-    ("adaptiveHeartbeat.step", { $0.adaptiveHeartbeat = .init(step: .zero) }),
-    ("adaptiveHeartbeat.successes", { $0.adaptiveHeartbeat = .init(successes: 0) }),
-    ("adaptiveHeartbeat.backOff", { $0.adaptiveHeartbeat = .init(backOff: .zero) }),
-    ("adaptiveHeartbeat.failures", { $0.adaptiveHeartbeat = .init(failures: 0) }),
+    ("adaptHeartbeat.shortest", { $0.adaptiveHeartbeat = .init(shortest: .seconds(31)) }),
+    ("adaptHeartbeat.shortest", { $0.adaptiveHeartbeat = .init(shortest: .milliseconds(9)) }),
+    ("adaptHeartbeat.step", { $0.adaptiveHeartbeat = .init(step: .zero) }),
+    ("adaptHeartbeat.successes", { $0.adaptiveHeartbeat = .init(successes: 0) }),
+    ("adaptHeartbeat.backOff", { $0.adaptiveHeartbeat = .init(backOff: .zero) }),
+    ("adaptHeartbeat.failures", { $0.adaptiveHeartbeat = .init(failures: 0) }),
     ("reconnect.cap", { $0.reconnect.cap = .milliseconds(1) }),
     ("reconnect.afterClose", { $0.reconnect.afterClose = .seconds(-1) }),
     ("reconnect.afterLostHeartbeat", { $0.reconnect.afterLostHeartbeat = .seconds(-1) }),

@@ -53,8 +53,8 @@ import Testing
       let second = try await serve(stage, host: 2)
       first.handshake = Self.farewell(inPlaceOfWelcome: inPlaceOfWelcome)
       let client = try stage.client(to: [endpoint(1), endpoint(2)]) {
-        $0.serverPolicy.preferredRetry = .seconds(10)
-        $0.serverPolicy.longestCoolDown = .seconds(5)
+        $0.reconnect.preferredRetry = .seconds(10)
+        $0.reconnect.longestCoolDown = .seconds(5)
       }
       let begin = simulation.now
       #expect(try await client.request(.echo, [1]) == [1, 2])

@@ -127,7 +127,7 @@ import Testing
     let login = Login(isNewEachTime: false)
     try await Self.cut {
       $0.identity.authenticate = { _ in
-        if login.isRefused { throw AuthenticationRefusal.unauthenticated("an old token") }
+        if login.isRefused { throw Rejection(.unauthenticated, "an old token") }
         return Authentication(Principal("ann"), validity: nil)
       }
     } client: {

@@ -117,7 +117,7 @@ import Testing
   @Test func `alternatives can be ignored`() async throws {
     try await Stage.simulate { stage, _ in
       let (old, new) = (try await stage.serve(named: 1), try await stage.serve(named: 2))
-      let client = try stage.client(of: old) { $0.serverPolicy.followsAlternatives = false }
+      let client = try stage.client(of: old) { $0.reconnect.followsAlternatives = false }
       _ = try await client.request(.echo, [0])
       await old.shutDown(alternatives: new.endpoints)
       try await stage.until { if case .waiting = client.state { true } else { false } }

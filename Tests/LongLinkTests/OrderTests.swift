@@ -7,13 +7,13 @@ import Testing
 
 /// Requests that keep the order in which they were submitted.
 @Suite struct OrderTests {
-  private static let ordered = RequestOptions(timeout: .seconds(100), order: .ordered)
+  private static let ordered = RequestOptions(timeout: .seconds(100), isOrdered: true)
 
   private func ordered(
     priority: UInt32 = 0, timeout: Duration = .seconds(100), retry: RetryMode = .ifSafe
   ) -> RequestOptions {
     RequestOptions(
-      timeout: timeout, priority: priority, retry: retry, order: .ordered)
+      timeout: timeout, priority: priority, retry: retry, isOrdered: true)
   }
 
   /// A server that notes the first byte of what arrives, in its order.

@@ -149,12 +149,12 @@ import Testing
       let cancelled = stage.spawn { try await failure { try await client.push(7, [1]) } }
       let late = stage.spawn {
         try await failure {
-          try await client.push(7, [2], options: PushOptions(timeout: .seconds(3)))
+          try await client.push(7, [2], timeout: .seconds(3))
         }
       }
       let lost = stage.spawn {
         try await failure {
-          try await client.push(7, [3], options: PushOptions(timeout: .seconds(3_000)))
+          try await client.push(7, [3], timeout: .seconds(3_000))
         }
       }
       try await simulation.sleep(for: .seconds(1))
@@ -193,7 +193,7 @@ import Testing
       try await fill(stage, client)
       for (number, priority): (UInt8, UInt32) in [(1, 0), (2, 1), (3, 0), (4, 1)] {
         stage.spawn {
-          try await client.push(7, [number], options: PushOptions(priority: priority))
+          try await client.push(7, [number], priority: priority)
         }
         try await stage.until { await client.counters().pushesWaiting == Int(number) }
       }

@@ -156,8 +156,7 @@ import Testing
     try await Stage.simulate { stage, _ in
       let server = try await stage.serve(configure: {
         $0.identity.authenticate = { _ in
-          throw code == .forbidden
-            ? AuthenticationRefusal.forbidden("closed") : .unauthenticated("unknown token")
+          throw Rejection(code, code == .forbidden ? "closed" : "unknown token")
         }
       })
       let calls = Tally<UInt8>()

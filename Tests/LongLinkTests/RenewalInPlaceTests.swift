@@ -21,8 +21,8 @@ import Testing
       try await loop.sleep(for: .milliseconds(delay))
     }
     switch words[0] {
-    case "401": throw AuthenticationRefusal.unauthenticated("an old token")
-    case "403": throw AuthenticationRefusal.forbidden("the account is closed")
+    case "401": throw Rejection(.unauthenticated, "an old token")
+    case "403": throw Rejection(.forbidden, "the account is closed")
     case "500": throw CancellationError()
     default: break
     }
@@ -174,7 +174,7 @@ import Testing
       let server = try await stage.serve(configure: {
         $0.identity.authenticate = { request in
           guard request.credential == [1] else {
-            throw AuthenticationRefusal.unauthenticated("un\0known")
+            throw Rejection(.unauthenticated, "un\0known")
           }
           return Authentication(Principal("ann"), validity: .seconds(100))
         }

@@ -33,7 +33,7 @@ import Testing
     }
 
     func judge(validity: Duration?) throws -> Authentication {
-      if isRefused { throw AuthenticationRefusal.unauthenticated("an old token") }
+      if isRefused { throw Rejection(.unauthenticated, "an old token") }
       return Authentication(Principal("ann"), validity: validity)
     }
   }
@@ -231,7 +231,7 @@ import Testing
 
   @Test func `renewals do not keep a client from its preferred server`() async throws {
     try await Self.run(servers: 2, validity: .seconds(40)) {
-      $0.serverPolicy.preferredRetry = .seconds(60)
+      $0.reconnect.preferredRetry = .seconds(60)
     } _: { stage, servers, client, _ in
       stage.simulation?.network.setConnects(.refused, to: servers[0].addresses[0])
       try? await client.connect()

@@ -103,7 +103,7 @@ import Testing
       waitsForConnection: simulation.random(in: 0...7) != 0,
       priority: UInt32(simulation.random(in: 0...2)),
       retry: Self.isIdempotent(number) ? .idempotent : .ifSafe,
-      order: Self.isOrdered(number) ? .ordered : .byUrgency)
+      isOrdered: Self.isOrdered(number))
     let body = (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
     let task = client.request(1, body, options: options, on: .connectionLoop) {
       outcomes.add((number, $0))

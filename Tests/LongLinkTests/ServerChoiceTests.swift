@@ -25,8 +25,8 @@ import Testing
       let (best, other) = (try await serve(stage, 1), try await serve(stage, 2))
       simulation.network.setConnects(.refused, to: best.addresses[0])
       let client = try stage.client(of: best, other) {
-        $0.serverPolicy.preferredRetry = .seconds(10)
-        $0.serverPolicy.longestCoolDown = .seconds(5)
+        $0.reconnect.preferredRetry = .seconds(10)
+        $0.reconnect.longestCoolDown = .seconds(5)
       }
       _ = try await failure { try await client.connect() }
       #expect(try await client.request(.echo, [0]) == [0, 2])
@@ -61,8 +61,8 @@ import Testing
       }
       simulation.network.setConnects(.refused, to: best.addresses[0])
       let client = try stage.client(of: best, other) {
-        $0.serverPolicy.preferredRetry = .seconds(10)
-        $0.serverPolicy.longestCoolDown = .seconds(5)
+        $0.reconnect.preferredRetry = .seconds(10)
+        $0.reconnect.longestCoolDown = .seconds(5)
       }
       let slow = client.submit(.echo, [0], options: RequestOptions(timeout: .seconds(1_000)))
       await began.reached(1)
@@ -82,7 +82,7 @@ import Testing
     try await Stage.simulate { stage, _ in
       let (bad, good) = (try await serve(stage, 1), try await serve(stage, 2))
       let client = try stage.client(of: bad, good) {
-        $0.serverPolicy.leaveServer(
+        $0.reconnect.leaveServer(
           atErrorRatio: 0.5, of: 5, codes: [1_234], countsDeadlines: byDeadlines)
       }
       for _ in 0..<5 {
@@ -104,7 +104,7 @@ import Testing
     try await Stage.simulate { stage, _ in
       let (only, other) = (try await serve(stage, 1), try await serve(stage, 2))
       let client = try stage.client(of: only, other) {
-        $0.serverPolicy.leaveServer(atErrorRatio: 0.5, of: 5)
+        $0.reconnect.leaveServer(atErrorRatio: 0.5, of: 5)
       }
       for _ in 0..<20 { _ = try await failure { try await client.request(.fail, [1]) } }
       #expect(client.state == .connected(only.addresses[0]))

@@ -64,7 +64,7 @@ import Testing
       simulation.network.setConnects(.refused, to: servers[0].addresses[0])
       let client = try stage.client(to: []) {
         $0.servers = .inOrder(servers.flatMap(\.endpoints))
-        $0.serverPolicy.preferredRetry = .seconds(10)
+        $0.reconnect.preferredRetry = .seconds(10)
       }
       #expect(try await client.request(.echo, [0]) == [0, 2])
       simulation.network.setConnects(.normal, to: servers[0].addresses[0])

@@ -167,7 +167,7 @@ import Testing
       $0.identity.credential = { Array("key-eve".utf8) }
     } server: {
       $0.identity.authenticate = { request in
-        if isDown.withLock({ $0 }) { throw AuthenticationRefusal.unauthenticated("a glitch") }
+        if isDown.withLock({ $0 }) { throw Rejection(.unauthenticated, "a glitch") }
         return try AuthenticationTests.byKey(request)
       }
     } _: { stage, server, client in

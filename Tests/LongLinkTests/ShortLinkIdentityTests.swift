@@ -171,7 +171,7 @@ import Testing
       in: .bothWays,
       server: {
         $0.identity.authenticate = { request in
-          if request.isShortLink { throw AuthenticationRefusal.forbidden("not this way") }
+          if request.isShortLink { throw Rejection(.forbidden, "not this way") }
           return .anonymous
         }
       }

@@ -112,7 +112,7 @@ import Testing
         return request.body
       }
     } _: { _, _, client in
-      let options = RequestOptions(order: .ordered)
+      let options = RequestOptions(isOrdered: true)
       let tasks = (0..<20).map { client.submit(5, [UInt8($0)], options: options) }
       for task in tasks { _ = try await task.value }
       #expect(order.withLock { $0 } == (0..<20).map { UInt8($0) })

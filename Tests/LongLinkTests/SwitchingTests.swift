@@ -195,9 +195,9 @@ import Testing
         $0.reconnect = ReconnectPolicy(
           afterClose: .milliseconds(100), afterLostHeartbeat: .milliseconds(200),
           afterRefused: .milliseconds(100), cap: .seconds(1))
-        $0.serverPolicy.preferredRetry = .seconds(1)
-        $0.serverPolicy.coolDown = .milliseconds(500)
-        $0.serverPolicy.longestCoolDown = .seconds(1)
+        $0.reconnect.preferredRetry = .seconds(1)
+        $0.reconnect.coolDown = .milliseconds(500)
+        $0.reconnect.longestCoolDown = .seconds(1)
         $0.timeouts.lingering = .seconds(5)
       }
       let tasks = Tally<RequestTask<[UInt8]>>()

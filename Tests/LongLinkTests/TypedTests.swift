@@ -75,7 +75,7 @@ private let echo = RPCMethod<Note, Note>(.echo)
       let client = try stage.client(to: [server.endpoint])
       try await client.connect()
       let method = RPCMethod<[UInt8], Note>(
-        1, "Say", of: "test", idempotency: .idempotent,
+        1, "Say", of: "test", isReadOnly: true,
         options: RequestOptions(priority: 3, metadata: ["a": "b"]))
       #expect(method.options.retry == .idempotent)
       // It was lost once, and may have run.

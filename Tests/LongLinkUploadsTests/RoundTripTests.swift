@@ -47,7 +47,7 @@ import Testing
           simulation.network.loseAllLinks()
         }
       }
-      let body = UploadBody([.field("title", "night"), .file("photo", at: path)])
+      let body: [UploadPart] = [.field("title", "night"), .file("photo", at: path)]
       let options = UploadOptions(bytesPerSecond: 300_000, record: folder.path("record"))
       var receipt: UploadReceipt?
       while receipt == nil {
@@ -91,7 +91,7 @@ import Testing
           sampleBytes(count), length: isKnown ? UInt64(count) : nil, size: 10_000)
         let error = await #expect(throws: UploadError.self) {
           try await Uploader(client).upload(
-            UploadBody([UploadPart("f", fileName: "f", content)]),
+            [UploadPart("f", fileName: "f", content)],
             options: UploadOptions(abortsOnCancel: true))
         }
         #expect(error?.code == code)
@@ -117,7 +117,7 @@ import Testing
       for _ in 0..<6 {
         group.addTask {
           try await Uploader(client).upload(
-            UploadBody([.file("f", at: path), .file("f", at: empty)]))
+            [.file("f", at: path), .file("f", at: empty)])
         }
       }
       for try await receipt in group {

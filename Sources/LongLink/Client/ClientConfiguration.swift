@@ -68,12 +68,17 @@ public struct ClientConfiguration: Sendable {
   ///
   /// They see requests and streams in all forms: awaited, with handles, with completion handlers,
   /// on plain threads, through generated clients, and through the client's peers, such as that of
-  /// `prepare`. Each is called in the task or on the thread of the caller, so that task-local
+  /// `prepare`. A function may change the options, and ask for the end of the request. If it throws,
+  /// the request is not made: its caller gets the error, if that is a `LongLinkError`; `cancelled`
+  /// for a `CancellationError`; and else `intercepted` with the error's text as `detail`, all with
+  /// delivery `notSent`.
+  ///
+  /// Each is called in the task or on the thread of the caller, so that task-local
   /// values are there, except for calls of a `CallClient` and for streams that come back, which are
   /// made on the client's loop. It must not block. A stream is made when it is iterated. Pushes and
   /// pings do not pass through them. They cannot change the message or the response, wait, or send
   /// a request again: the interceptors of a `CallClient` can.
-  public var interceptors: [RequestInterceptor] = []
+  public var interceptors: [@Sendable (inout InterceptedRequest) throws -> Void] = []
   /// The most that waits, is stored and is accepted. Each has a default.
   public var limits = Limits()
   /// The most time for requests, connects and frames. Each has a default.
@@ -86,15 +91,13 @@ public struct ClientConfiguration: Sendable {
   /// How a dead server is detected. Default: by a ping after 30 s of silence, with 10 s for any
   /// answer. The server may shorten both times.
   public var heartbeat = Heartbeat()
-  /// How the client searches for the longest ping interval that its network allows, up to
-  /// `heartbeat.interval`. Default nil: it always uses `heartbeat.interval`.
-  public var adaptiveHeartbeat: AdaptiveHeartbeat?
-  /// The delays before reconnecting. Default: random, within a window that grows up to 30 s; see
-  /// `ReconnectPolicy`.
+  /// How the client searches for the longest ping interval that its network allows; nil if it
+  /// always uses `heartbeat.interval`.
+  package var adaptiveHeartbeat: AdaptiveHeartbeat?
+  /// How the client chooses between servers, and the delays before reconnecting. Default: by
+  /// priority and weight, where a server that failed cools down for 5 s or longer; and random delays
+  /// within a window that grows up to 30 s. See `ReconnectPolicy`.
   public var reconnect = ReconnectPolicy()
-  /// How the client chooses between servers. Default: by priority and weight; a server that failed
-  /// cools down for 5 s or longer.
-  public var serverPolicy = ServerPolicy()
   /// The client's name in the server's logs: at most 1,024 bytes, without NUL. Default: none.
   public var name = ""
   /// The client's logger. Bodies are never logged.
@@ -151,7 +154,6 @@ public struct ClientConfiguration: Sendable {
     try positive(timeouts.connect, "timeouts.connect")
     try positive(timeouts.lingering, "timeouts.lingering")
     try validateReconnect()
-    try validateServerPolicy()
     try validateAdaptiveHeartbeat()
     try atLeast(0, limits.maxWaiting, "limits.maxWaiting")
     try atLeast(0, limits.maxWaitingBytes, "limits.maxWaitingBytes")
@@ -188,7 +190,7 @@ public struct ClientConfiguration: Sendable {
     try adaptiveHeartbeat.validate(within: dialect.heartbeat(heartbeat))
     if let facts = dialect.facts(.client), !facts.pingsAreAnswered {
       throw .configuration(
-        "adaptiveHeartbeat", "\(facts.name) does not answer a client's pings")
+        "adaptHeartbeat", "\(facts.name) does not answer a client's pings")
     }
   }
 
@@ -200,23 +202,22 @@ public struct ClientConfiguration: Sendable {
     if reconnect.cap < reconnect.afterRefused {
       throw .configuration("reconnect.cap", "it is below reconnect.afterRefused")
     }
+    try positive(reconnect.coolDown, "reconnect.coolDown")
+    try positive(reconnect.preferredRetry, "reconnect.preferredRetry")
+    if reconnect.longestCoolDown < reconnect.coolDown {
+      throw .configuration("reconnect.longestCoolDown", "it is below reconnect.coolDown")
+    }
+    if let ratio = reconnect.errorRatio { try validate(ratio, "reconnect.errorRatio") }
   }
 
-  private func validateServerPolicy() throws(LongLinkError) {
-    let field = "serverPolicy"
-    try positive(serverPolicy.coolDown, "\(field).coolDown")
-    try positive(serverPolicy.preferredRetry, "\(field).preferredRetry")
-    if serverPolicy.longestCoolDown < serverPolicy.coolDown {
-      throw .configuration("\(field).longestCoolDown", "it is below \(field).coolDown")
-    }
-    guard let ratio = serverPolicy.errorRatio else { return }
-    try atLeast(1, ratio.minimumRequests, "\(field).errorRatio.minimumRequests")
+  private func validate(_ ratio: ErrorRatio, _ field: String) throws(LongLinkError) {
+    try atLeast(1, ratio.minimumRequests, "\(field).minimumRequests")
     if !(ratio.minimumRequests...100_000).contains(ratio.window) {
       throw .configuration(
-        "\(field).errorRatio.window", "\(ratio.window) is not between minimumRequests and 100,000")
+        "\(field).window", "\(ratio.window) is not between minimumRequests and 100,000")
     }
     if !(ratio.ratio > 0 && ratio.ratio <= 1) {
-      throw .configuration("\(field).errorRatio.ratio", "\(ratio.ratio) is not between 0 and 1")
+      throw .configuration("\(field).ratio", "\(ratio.ratio) is not between 0 and 1")
     }
   }
 
@@ -228,7 +229,7 @@ public struct ClientConfiguration: Sendable {
   }
 
   /// Makes the settings of a connection. Throws if a dialect's token does not fit.
-  func connectionSettings() throws(FrameLayoutError) -> ConnectionSettings {
+  func connectionSettings() throws(DialectTokenError) -> ConnectionSettings {
     var settings = settings(
       of: .client, dialect: try dialect.source?.framing(.client, maxBody: limits.maxBody))
     settings.handshakeTimeout = timeouts.connect.clampedNanoseconds

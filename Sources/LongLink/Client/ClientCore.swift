@@ -84,7 +84,7 @@ final class ClientCore {
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }
     requests.waitReason = { [unowned self] in waitReason }
-    if configuration.serverPolicy.errorRatio?.countsDeadlines == true {
+    if configuration.reconnect.errorRatio?.countsDeadlines == true {
       requests.onExpired = { [unowned self] in tell(.long(.outcome($0, isError: true))) }
     }
   }
@@ -212,8 +212,7 @@ extension ClientCore {
 extension ClientConfiguration {
   fileprivate var linkSettings: LinkMachine.Settings {
     LinkMachine.Settings(
-      reconnect: reconnect, servers: serverPolicy,
-      connectTimeout: timeouts.connect.clampedNanoseconds,
+      reconnect: reconnect, connectTimeout: timeouts.connect.clampedNanoseconds,
       lingering: timeouts.lingering.clampedNanoseconds, prepares: prepare != nil)
   }
 

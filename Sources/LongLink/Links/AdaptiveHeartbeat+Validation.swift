@@ -5,7 +5,7 @@ import LongLinkCore
 
 extension AdaptiveHeartbeat {
   func validate(within heartbeat: Heartbeat) throws(LongLinkError) {
-    let field = "adaptiveHeartbeat"
+    let field = "adaptHeartbeat"
     if shortest < .milliseconds(200) || shortest > heartbeat.interval {
       throw .configuration(
         "\(field).shortest", "\(shortest) is not between 200 ms and \(heartbeat.interval)")

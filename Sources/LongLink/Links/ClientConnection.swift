@@ -153,7 +153,7 @@ extension ClientConnection: LinkOwner {
     // A refusal does not show that the server is healthy.
     if !arrival.isRefused { core.note(.long(.worked(link.id))) }
     // A response after the deadline was counted when the deadline passed.
-    if let ratio = core.configuration.serverPolicy.errorRatio,
+    if let ratio = core.configuration.reconnect.errorRatio,
       requests.awaits(arrival.serial, on: link)
     {
       core.note(.long(.outcome(link.id, isError: ratio.codes.contains(arrival.code))))
@@ -380,7 +380,7 @@ extension ClientConnection {
   /// Returns the valid servers that a goaway names; none if the policy does not follow them.
   private func alternatives(in goaway: GoAway) -> [Endpoint] {
     let names = goaway.alternatives
-    guard core.configuration.serverPolicy.followsAlternatives else {
+    guard core.configuration.reconnect.followsAlternatives else {
       core.counters.alternativesIgnored += UInt64(names.count)
       return []
     }

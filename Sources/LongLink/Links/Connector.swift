@@ -116,10 +116,10 @@ extension Connector {
     let configuration = core.configuration
     if let failure = objection(toCredentialFor: address) { throw failure }
     var settings: ConnectionSettings
-    do throws(FrameLayoutError) {
+    do throws(DialectTokenError) {
       settings = try configuration.connectionSettings()
     } catch {
-      throw ConnectFailure("dialectTokenFailed", detail: error.reason, address: address)
+      throw ConnectFailure("dialectTokenFailed", detail: error.description, address: address)
     }
     settings.pace = core.pathHeartbeat?.pace
     settings.credential = credential ?? []

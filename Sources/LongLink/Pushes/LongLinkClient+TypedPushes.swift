@@ -37,10 +37,10 @@ extension LongLinkClient {
     }
   }
 
-  /// Sends a one-way message; waits and throws as `push(_:_:options:)` does.
+  /// Sends a one-way message; waits and throws as `push(_:_:timeout:priority:)` does.
   public func push(
-    _ message: some PushMessage, options: PushOptions = PushOptions()
+    _ message: some PushMessage, timeout: Duration? = nil, priority: UInt32 = 0
   ) async throws(LongLinkError) {
-    try await push(type(of: message).pushType, message, options: options)
+    try await push(type(of: message).pushType, message, timeout: timeout, priority: priority)
   }
 }

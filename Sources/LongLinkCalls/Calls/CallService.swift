@@ -23,7 +23,7 @@ extension RPCMethod where Request: BodyEncodable, Reply: BodyDecodable {
   ) -> Call<Reply> {
     Call(
       type: type, method: fullName, body: request, policy: policy,
-      methodPolicy: CallPolicy(options, isShared: idempotency == .readOnly ? true : nil), key: nil
+      methodPolicy: CallPolicy(options, isShared: isReadOnly ? true : nil), key: nil
     ) { (bytes) throws(BodyError) in
       try Reply(copying: bytes)
     }

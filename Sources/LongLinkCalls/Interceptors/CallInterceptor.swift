@@ -72,7 +72,8 @@ struct NextExchange: Sendable {
 /// A function around the exchanges of a call client, which ``CallConfiguration/interceptors`` has.
 ///
 /// It returns the body of the response: that of `next`, another one, or one of its own without
-/// calling `next`. It throws to fail the calls, for example a ``CallRefusal``.
+/// calling `next`. It throws to fail the calls: an error that is no `LongLinkError` becomes
+/// `intercepted`, with its description as `detail`.
 ///
 /// `next` is the next interceptor, or the request itself. It returns the body of the response,
 /// which the next interceptor may have changed. It may be called from any task, and more than once:
@@ -85,20 +86,3 @@ public typealias CallInterceptor =
     OutboundRequest,
     _ next: @escaping @Sendable (OutboundRequest) async throws(LongLinkError) -> [UInt8]
   ) async throws -> [UInt8]
-
-/// An error by which an interceptor fails a call; the call fails with `intercepted`.
-///
-/// Any other error that is no `LongLinkError` has the same effect, with its description in place of
-/// the reason.
-public struct CallRefusal: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The reason, for the `detail` of the error; at most 200 bytes of it are kept.
-  public let reason: String
-
-  /// Makes an error.
-  public init(_ reason: String) {
-    self.reason = reason
-  }
-
-  /// The reason.
-  public var description: String { reason }
-}

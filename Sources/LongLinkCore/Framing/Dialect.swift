@@ -21,12 +21,25 @@ public struct Dialect: Sendable {
 package protocol DialectSource: AnyObject, Sendable {
   /// Returns what the dialect lets a side do.
   func facts(_ role: Role) -> DialectFacts
-  /// Throws if the dialect is certain not to work.
-  func validate(_ role: Role) throws(FrameLayoutError)
+  /// Throws if the token of all connections does not fit.
+  func validate(_ role: Role) throws(DialectTokenError)
   /// Whether each connection has its own token in its frames.
   var isPerConnection: Bool { get }
   /// Returns the framing that connections without their own token share.
-  func sharedFraming(_ role: Role, maxBody: Int) throws(FrameLayoutError) -> any DialectFraming
+  func sharedFraming(_ role: Role, maxBody: Int) throws(DialectTokenError) -> any DialectFraming
   /// Returns the framing of one connection. Throws if its token does not fit.
-  func framing(_ role: Role, maxBody: Int) throws(FrameLayoutError) -> any DialectFraming
+  func framing(_ role: Role, maxBody: Int) throws(DialectTokenError) -> any DialectFraming
+}
+
+/// A token that is not as wide as its field in the frames of a dialect.
+package struct DialectTokenError: Error, Equatable, CustomStringConvertible {
+  private let count: Int
+  private let width: Int
+
+  package init(bytes count: Int, insteadOf width: Int) {
+    self.count = count
+    self.width = width
+  }
+
+  package var description: String { "the token has \(count) bytes instead of \(width)" }
 }

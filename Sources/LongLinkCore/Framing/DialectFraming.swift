@@ -38,8 +38,8 @@ package protocol DialectFraming: AnyObject, Sendable {
 
   /// Whether a code on the wire means that a request succeeded.
   func isSuccess(_ code: UInt32) -> Bool
-  /// The error that the dialect's table lists for a code on the wire; nil if it lists none.
-  func error(_ code: UInt32) -> DialectErrorCode?
+  /// A code on the wire as text, with its name and meaning if it is listed as an error.
+  func summary(of code: UInt32) -> String
 
   // MARK: Writing
 

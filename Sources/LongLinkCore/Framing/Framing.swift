@@ -33,10 +33,10 @@ package enum Framing {
   /// What this side can do in its dialect; nil for the native protocol.
   package var facts: DialectFacts? { dialect?.facts }
 
-  /// The meaning of the last response's code; nil in the native protocol.
-  package var lastCode: DialectErrorCode? {
+  /// The last response's code, and that code as text; nil in the native protocol.
+  package var lastCode: (number: UInt32, text: String)? {
     guard let dialect, dialect.facts.hasCodes else { return nil }
-    return dialect.framing.error(dialect.code) ?? DialectErrorCode(dialect.code, "")
+    return (dialect.code, dialect.framing.summary(of: dialect.code))
   }
 
   /// A readable explanation why a request cannot have this type; nil if it can.

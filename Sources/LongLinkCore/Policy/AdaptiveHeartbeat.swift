@@ -2,40 +2,27 @@
 
 /// A search for the longest heartbeat interval that a client's network allows.
 ///
-/// The search begins at `shortest` and ends at the heartbeat's own interval, which is never
-/// exceeded: a lost server is always detected within that interval plus the timeout. If a ping is
-/// answered after a full interval of silence on both sides, the path still knew the connection.
-/// After `successes` such pings the interval grows by `step`. If such a ping is lost at a
+/// If a ping is answered after a full interval of silence on both sides, the path still knew the
+/// connection. After `successes` of these the interval grows by `step`. If such a ping is lost at a
 /// lengthened interval, the interval shrinks by `backOff`; after `failures` losses the search is
 /// over and the interval can only shrink.
-///
-/// The search never exceeds the agreed interval, the shorter of both sides' intervals, so the
-/// server must allow a long one.
-public struct AdaptiveHeartbeat: Sendable {
-  /// The initial interval. Default 30 s, at least 200 ms and at most the heartbeat's interval.
-  public var shortest: Duration
-  /// The amount by which the interval grows. Default 30 s, above zero.
-  public var step: Duration
-  /// The number of answered pings in a row before the interval grows. Default 3, at least 1.
-  public var successes: Int
-  /// The amount by which the interval shrinks after a loss. Default 40 s, above zero.
-  public var backOff: Duration
-  /// The number of losses at lengthened intervals that end the search. Default 2, at least 1.
-  public var failures: Int
-  /// Stores what the search has learned about a network, as a short text, replacing any earlier
-  /// one. Default nil: it is forgotten with the client.
-  ///
-  /// The names are those of `LongLinkClient.pathChanged(network:)`; nothing is stored for an
-  /// unnamed network. It is called on the client's loop and must not block: keep a dictionary, and
-  /// write it to disk on another thread.
-  public var store: (@Sendable (_ learned: String, _ network: String) -> Void)?
-  /// Returns the last text that `store` was given for a network; nil if there is none, and the
-  /// search begins anew. Default nil: nothing is known. It is called on the client's loop and must
-  /// not block.
-  public var load: (@Sendable (_ network: String) -> String?)?
+package struct AdaptiveHeartbeat: Sendable {
+  /// The initial interval: at least 200 ms and at most the heartbeat's interval.
+  package var shortest: Duration
+  /// The amount by which the interval grows, above zero.
+  package var step: Duration
+  /// The number of answered pings in a row before the interval grows, at least 1.
+  package var successes: Int
+  /// The amount by which the interval shrinks after a loss, above zero.
+  package var backOff: Duration
+  /// The number of losses at lengthened intervals that end the search, at least 1.
+  package var failures: Int
+  /// Stores what was learned about a network.
+  package var store: (@Sendable (_ learned: String, _ network: String) -> Void)?
+  /// Returns what `store` was last given for a network, or nil.
+  package var load: (@Sendable (_ network: String) -> String?)?
 
-  /// Makes a policy; each parameter has a default.
-  public init(
+  package init(
     shortest: Duration = .seconds(30), step: Duration = .seconds(30), successes: Int = 3,
     backOff: Duration = .seconds(40), failures: Int = 2,
     store: (@Sendable (_ learned: String, _ network: String) -> Void)? = nil,

@@ -31,9 +31,8 @@ extension LinkMachine {
     list.forgetTries()
     // Alternatives matter only while the servers of the list are unavailable.
     if case .listed = link.target { alternatives = [] }
-    // Even an error is a response. If an error ratio is watched, it decides whether the server
-    // works.
-    if settings.servers.errorRatio == nil { succeeded(link.target) }
+    // A response can be an error: if an error ratio is watched, it decides.
+    if settings.reconnect.errorRatio == nil { succeeded(link.target) }
     effects.append(.proven(attempt))
   }
 
@@ -46,7 +45,7 @@ extension LinkMachine {
   package mutating func outcome(
     _ attempt: AttemptID, isError: Bool, at now: LinkInstant, bits: () -> UInt64
   ) {
-    guard let link = current, link.id == attempt, let ratio = settings.servers.errorRatio else {
+    guard let link = current, link.id == attempt, let ratio = settings.reconnect.errorRatio else {
       return
     }
     outcomes.add(isError: isError, size: ratio.window)
@@ -192,7 +191,7 @@ extension LinkMachine {
     guard let current else { return }
     let present: Int? = if case .listed(let index) = current.target { index } else { nil }
     guard list.hasBetter(than: present) else { return }
-    let interval = settings.servers.preferredRetry.clampedNanoseconds
+    let interval = settings.reconnect.preferredRetry.clampedNanoseconds
     preferredAt = now + ReconnectPolicy.period(of: interval, bits: bits())
   }
 

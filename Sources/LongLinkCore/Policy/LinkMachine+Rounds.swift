@@ -184,7 +184,7 @@ extension LinkMachine {
 
   /// Puts the servers that a draining one has named ahead of all others.
   mutating func name(alternatives count: Int) {
-    guard settings.servers.followsAlternatives else { return }
+    guard settings.reconnect.followsAlternatives else { return }
     alternatives = (0..<count).map { .alternative(alternativesNamed + $0) }
     alternativesNamed += count
   }

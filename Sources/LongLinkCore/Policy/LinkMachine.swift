@@ -47,7 +47,6 @@ package struct LinkMachine: Equatable {
 
   package struct Settings: Equatable, Sendable {
     package var reconnect: ReconnectPolicy
-    package var servers: ServerPolicy
     /// The time between starting two attempts of a round, in nanoseconds (RFC 8305: 250 ms).
     package var stagger: Int64 = 250_000_000
     /// The least time between the last address's first attempt and the only second attempt of a
@@ -62,11 +61,10 @@ package struct LinkMachine: Equatable {
     package var prepares: Bool
 
     package init(
-      reconnect: ReconnectPolicy, servers: ServerPolicy, connectTimeout: Int64, lingering: Int64,
+      reconnect: ReconnectPolicy, connectTimeout: Int64, lingering: Int64,
       prepares: Bool = false
     ) {
       self.reconnect = reconnect
-      self.servers = servers
       self.connectTimeout = connectTimeout
       self.lingering = lingering
       self.prepares = prepares
@@ -209,8 +207,8 @@ package struct LinkMachine: Equatable {
 
   package init(servers: [ServerList.Entry], settings: Settings) {
     self.settings = settings
-    watchesErrors = settings.servers.errorRatio != nil
-    list = ServerList(servers, policy: settings.servers)
+    watchesErrors = settings.reconnect.errorRatio != nil
+    list = ServerList(servers, policy: settings.reconnect)
   }
 
   /// Enters another mode. Nothing else changes the mode.

@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The back-off before a client reconnects.
+/// How a client chooses between its servers, and the back-off before it reconnects.
+///
+/// It connects to a server with the lowest priority number that is not cooling down, by weight
+/// among equals, and tries each of them once in an outage before it tries one a second time. A
+/// server cools down when a round of connection attempts to it has failed, when a link to it lost
+/// its heartbeat or ended before it had proved itself, when it drains, and when its error ratio is
+/// too high. It does not if the application had no credential for it, if it refused the next
+/// credential of a client that is connected to it, or if a credential expired. If all cool down,
+/// the one that is ready first is tried. A server that asks clients to stay away is not tried
+/// during that time, at most for `longestHint`. This does not affect other servers.
 ///
 /// An *outage* begins when a link is lost and ends when a link has proved itself. It has then
 /// answered a request; or it has lasted for a heartbeat interval, and bytes have arrived after the
@@ -46,6 +55,23 @@ public struct ReconnectPolicy: Hashable, Sendable {
   /// so that clients stay spread), the `retry_after` of a response with 429 or 503, and the
   /// `Retry-After` of a gateway or proxy that answers a short link over HTTP.
   public var longestHint: Duration
+  /// How long a server cools down after its first failure; it doubles with each further one in a
+  /// row. Default 5 s.
+  public var coolDown: Duration = .seconds(5)
+  /// The longest cool-down time of a server. Default 5 min.
+  public var longestCoolDown: Duration = .seconds(300)
+  /// While connected to a less preferred server, the interval for trying to fail back; up to a
+  /// fifth of it is added at random. Default 60 s.
+  ///
+  /// The current link is kept until the better server's handshake is complete.
+  public var preferredRetry: Duration = .seconds(60)
+  /// Whether alternatives that a draining server names are tried before the list. Default true.
+  ///
+  /// At most 8 alternatives of a goaway are used, and at most 8 are tried in an outage before the
+  /// list. Turn it off if you do not trust your servers to choose others.
+  public var followsAlternatives = true
+  /// The error ratio at which a server is abandoned for another one. Default: never.
+  package var errorRatio: ErrorRatio?
 
   /// Makes a policy. Durations must not be negative, `afterRefused` must be positive, `cap` not
   /// less.
@@ -72,6 +98,20 @@ public struct ReconnectPolicy: Hashable, Sendable {
   public static func spread(over duration: Duration) -> ReconnectPolicy {
     ReconnectPolicy(
       afterClose: duration, afterLostHeartbeat: duration, afterRefused: duration, cap: duration)
+  }
+
+  /// Makes the client move to another server when too many outcomes of requests are errors.
+  ///
+  /// `ratio` is that of errors to outcomes, above 0 and up to 1, among the last `window` outcomes,
+  /// `minimum` to 100,000, once there are at least `minimum`, which is 1 or more. By default the
+  /// codes 429, 500 and 503 are errors, and so are deadlines that passed without a response.
+  public mutating func leaveServer(
+    atErrorRatio ratio: Double, of minimum: Int, window: Int = 100,
+    codes: Set<ResponseCode> = [.overloaded, .failed, .draining], countsDeadlines: Bool = true
+  ) {
+    errorRatio = ErrorRatio(
+      minimumRequests: minimum, ratio: ratio, window: window, codes: codes,
+      countsDeadlines: countsDeadlines)
   }
 
   /// Returns the window after `failures` failed rounds of an outage that began with the window

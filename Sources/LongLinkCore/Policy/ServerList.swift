@@ -29,7 +29,7 @@ package struct ServerList: Equatable, Sendable {
   private let coolDown: Int64
   private let longestCoolDown: Int64
 
-  package init(_ entries: [Entry], policy: ServerPolicy) {
+  package init(_ entries: [Entry], policy: ReconnectPolicy) {
     precondition(!entries.isEmpty)
     self.entries = entries
     coolDown = policy.coolDown.clampedNanoseconds

@@ -16,26 +16,26 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
   /// The full name of the method's service, such as `chat.Chat`; empty for a method without a
   /// service.
   public let service: String
-  /// Whether the method's requests can safely run twice.
-  public let idempotency: Idempotency
+  /// Whether the method only reads, so that identical requests can share one response.
+  public let isReadOnly: Bool
   /// The options of the method's requests; a call's own options override them.
   ///
-  /// If `retry` is nil, requests of a method that can safely run twice are retried with
-  /// ``RetryMode/idempotent``. Of a method with items, `timeout`, `waitsForConnection`, `priority`
-  /// and `metadata` apply.
+  /// The `retry` of a method whose requests can safely run twice is ``RetryMode/idempotent``; that
+  /// is also the default if it only reads. Of a method with items, `timeout`, `waitsForConnection`,
+  /// `priority` and `metadata` apply.
   public var options: RequestOptions
 
   /// Makes a method.
   public init(
     _ type: MessageType, _ name: String = "", of service: String = "",
-    idempotency: Idempotency = .unknown, options: RequestOptions = RequestOptions()
+    isReadOnly: Bool = false, options: RequestOptions = RequestOptions()
   ) {
     self.type = type
     self.name = name
     self.service = service
-    self.idempotency = idempotency
+    self.isReadOnly = isReadOnly
     self.options = options
-    if options.retry == nil, idempotency != .unknown { self.options.retry = .idempotent }
+    if options.retry == nil, isReadOnly { self.options.retry = .idempotent }
   }
 
   /// Returns the method with its unset options filled in from wider ones.
@@ -70,13 +70,3 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
 /// In an ``RPCMethod``, the type of a request or response that consists of items. There are no
 /// values of it.
 public enum Streamed<Item: Sendable>: Sendable {}
-
-/// Whether the requests of a method can safely run twice: the `idempotency_level` of a .proto file.
-public enum Idempotency: Hashable, Sendable {
-  /// It is not known whether requests can safely run twice.
-  case unknown
-  /// Running twice has the same effect as running once.
-  case idempotent
-  /// The method only reads, so that identical requests can share one response.
-  case readOnly
-}

@@ -36,30 +36,6 @@ public enum RetryMode: Hashable, Sendable {
   package var repeats: Bool { self == .idempotent || self == .idempotentByKey }
 }
 
-/// The order in which waiting requests are sent.
-public enum RequestOrder: Hashable, Sendable {
-  /// By priority; among equal priorities by deadline, then in the order of submission.
-  case byUrgency
-  /// After all ordered requests that were submitted to the same client before, whatever the
-  /// priorities and deadlines.
-  ///
-  /// The order of sending is kept, even over reconnects: the server never accepts an ordered
-  /// request after a later one. The order of submission is the order in which requests reach the
-  /// client's loop; those of one task or thread keep their order. The first waiting one competes
-  /// with other requests by its own urgency. Those after it wait with it, even while it waits for a
-  /// retry, and until a large one is sent completely. After a change of connection they wait until
-  /// the earlier ones on the old connection have ended. The server handles requests concurrently:
-  /// handlers of one kind begin in the order of arrival and can end in any order.
-  ///
-  /// If an earlier one fails (refused, lost, cancelled, past its deadline), the later ones
-  /// continue; to require the success of each, await it before you send the next. An ordered
-  /// request is retried only if neither it nor a later one may have been accepted, even if it is
-  /// idempotent: its first attempt could still arrive on the old connection, after later ones.
-  /// Otherwise it fails, and its error states what happened. One that failed with delivery `sent`
-  /// can therefore still arrive later.
-  case ordered
-}
-
 /// The options of a request. Each has a default.
 ///
 /// An option that is not set (nil or empty) is taken from the next wider options. From narrow to
@@ -107,8 +83,26 @@ public struct RequestOptions: Hashable, Sendable {
   /// Whether the request is retried automatically. Default: `ifSafe`, while it has certainly not
   /// run.
   public var retry: RetryMode?
-  /// The order in which the request is sent if it has to wait. Default: by urgency.
-  public var order: RequestOrder?
+  /// Whether the request is sent after all ordered requests that were submitted to the same client
+  /// before, whatever the priorities and deadlines. Default: no. Waiting requests that are not
+  /// ordered are sent by priority; among equal priorities by deadline, then in the order of
+  /// submission.
+  ///
+  /// The order of sending is kept, even over reconnects: the server never accepts an ordered
+  /// request after a later one. The order of submission is the order in which requests reach the
+  /// client's loop; those of one task or thread keep their order. The first waiting one competes
+  /// with other requests by its own urgency. Those after it wait with it, even while it waits for a
+  /// retry, and until a large one is sent completely. After a change of connection they wait until
+  /// the earlier ones on the old connection have ended. The server handles requests concurrently:
+  /// handlers of one kind begin in the order of arrival and can end in any order.
+  ///
+  /// If an earlier one fails (refused, lost, cancelled, past its deadline), the later ones
+  /// continue; to require the success of each, await it before you send the next. An ordered
+  /// request is retried only if neither it nor a later one may have been accepted, even if it is
+  /// idempotent: its first attempt could still arrive on the old connection, after later ones.
+  /// Otherwise it fails, and its error states what happened. One that failed with delivery `sent`
+  /// can therefore still arrive later.
+  public var isOrdered: Bool?
 
   /// Makes options with the given values.
   public init(
@@ -119,7 +113,7 @@ public struct RequestOptions: Hashable, Sendable {
     idempotencyKey: [UInt8] = [],
     metadata: [String: String] = [:],
     retry: RetryMode? = nil,
-    order: RequestOrder? = nil
+    isOrdered: Bool? = nil
   ) {
     self.timeout = timeout
     self.cancelsAtPeer = cancelsAtPeer
@@ -128,7 +122,7 @@ public struct RequestOptions: Hashable, Sendable {
     self.idempotencyKey = idempotencyKey
     self.metadata = metadata
     self.retry = retry
-    self.order = order
+    self.isOrdered = isOrdered
   }
 
   package var offline: OfflinePolicy? { waitsForConnection.map(OfflinePolicy.init(waits:)) }
@@ -143,6 +137,6 @@ public struct RequestOptions: Hashable, Sendable {
       idempotencyKey: idempotencyKey.isEmpty ? wider.idempotencyKey : idempotencyKey,
       metadata: metadata.isEmpty ? wider.metadata : wider.metadata.merging(metadata) { $1 },
       retry: retry ?? wider.retry,
-      order: order ?? wider.order)
+      isOrdered: isOrdered ?? wider.isOrdered)
   }
 }

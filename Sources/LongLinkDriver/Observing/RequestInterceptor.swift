@@ -3,7 +3,8 @@
 public import LongLinkCore
 internal import LongLinkTransport
 
-/// A request that a client is about to make, as its interceptors see it and can change it.
+/// A request that a client is about to make, as the functions in its configuration's `interceptors`
+/// see it and can change it.
 public struct InterceptedRequest: Sendable {
   /// The message type.
   public let type: MessageType
@@ -45,14 +46,8 @@ public struct InterceptedRequest: Sendable {
   }
 }
 
-/// A function that is called before each request of a client; set it in
-/// `ClientConfiguration.interceptors`.
-///
-/// It may change the request's options, and be told of its end by
-/// ``InterceptedRequest/whenEnded(_:)``. If it throws, the request is not made. Its caller then
-/// gets the error, if that is a ``LongLinkError``; `cancelled` for a `CancellationError`; otherwise
-/// `intercepted` with the error's text as `detail`. The delivery is always `notSent`.
-public typealias RequestInterceptor = @Sendable (inout InterceptedRequest) throws -> Void
+/// A function that is called before each request of a client.
+package typealias RequestInterceptor = @Sendable (inout InterceptedRequest) throws -> Void
 
 extension LongLinkError {
   /// The error of a request that an interceptor has refused.

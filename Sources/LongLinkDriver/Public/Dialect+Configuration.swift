@@ -8,10 +8,10 @@ extension Dialect {
 
   /// Throws `invalidConfiguration` if the dialect cannot work in a role.
   package func validate(_ role: Role, field: String) throws(LongLinkError) {
-    do throws(FrameLayoutError) {
+    do throws(DialectTokenError) {
       try source?.validate(role)
     } catch {
-      throw .configuration("\(field).\(error.field)", error.reason)
+      throw .configuration("\(field).token", error.description)
     }
   }
 

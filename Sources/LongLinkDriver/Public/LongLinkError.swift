@@ -88,7 +88,7 @@ public struct LongLinkError: Error, Sendable {
     var detail: String
     let peer: SocketAddress?
     let response: ResponseCode?
-    let dialectCode: DialectErrorCode?
+    let dialectCode: UInt32?
     let body: [UInt8]
     let retryAfter: Duration?
     let systemError: Int32?
@@ -116,7 +116,7 @@ public struct LongLinkError: Error, Sendable {
     detail: String = "",
     peer: SocketAddress? = nil,
     response: ResponseCode? = nil,
-    dialectCode: DialectErrorCode? = nil,
+    dialectCode: UInt32? = nil,
     body: [UInt8] = [],
     retryAfter: Duration? = nil,
     systemError: Int32? = nil,
@@ -168,10 +168,10 @@ public struct LongLinkError: Error, Sendable {
   public var peer: SocketAddress? { storage.peer }
   /// The code of the peer's response, if it rejected the request.
   public var response: ResponseCode? { storage.response }
-  /// In a dialect, the number that stands for `response` on the wire, with its name and meaning.
-  public var dialectCode: DialectErrorCode? { storage.dialectCode }
-  /// The body of the peer's response: the application's from code 1000 on, otherwise a text for
-  /// people.
+  /// In a dialect, the number that stands for `response` on the wire; `detail` has its name and
+  /// meaning.
+  public var dialectCode: UInt32? { storage.dialectCode }
+  /// The body of the peer's response: the application's from code 1000 on, else a text for people.
   public var body: [UInt8] { storage.body }
   /// The retry delay for which the peer, or a proxy in its place, asked, unchanged and up to 49
   /// days; nil if none. The library itself waits at most `ReconnectPolicy.longestHint`.

@@ -58,10 +58,8 @@ package final class PushQueue: TimerHandler {
 
   /// Sends a push and returns nil, or queues it if there is no room.
   func push(
-    _ type: MessageType, _ body: any BodyEncodable & Sendable, _ options: PushOptions,
-    over link: Link
+    _ push: OutgoingPush, within timeout: Duration?, over link: Link
   ) throws(LongLinkError) -> WaitingPush? {
-    let push = OutgoingPush(type: type, body: body, priority: options.priority)
     if order.isEmpty, push.hasRoom(on: link) {
       try push.send(on: link)
       return nil
@@ -70,9 +68,9 @@ package final class PushQueue: TimerHandler {
     guard order.count < maxWaiting, bytes <= maxWaitingBytes - waitingBytes else {
       link.count { $0.pushesTurnedAway += 1 }
       let bounds = "at most \(maxWaiting) pushes (\(maxWaitingBytes) bytes) may wait"
-      throw overloaded(type, link, "\(bounds); \(order.count) (\(waitingBytes) bytes) do")
+      throw overloaded(push.type, link, "\(bounds); \(order.count) (\(waitingBytes) bytes) do")
     }
-    return wait(push, bytes, options.timeout?.clampedNanoseconds ?? defaultTimeout, for: link)
+    return wait(push, bytes, timeout?.clampedNanoseconds ?? defaultTimeout, for: link)
   }
 
   private func wait(
@@ -186,12 +184,13 @@ extension PushSink {
 /// Sends a push from a task, at once or when there is room. Cancelling the task cancels the wait.
 package func deliver<Sink: PushSink & SendableMetatype>(
   _ sink: LoopBound<Sink>, on loop: EventLoop, _ type: MessageType,
-  _ body: any BodyEncodable & Sendable, _ options: PushOptions
+  _ body: any BodyEncodable & Sendable, _ timeout: Duration?, _ priority: UInt32
 ) async throws(LongLinkError) {
   let waiting = await loop.run {
     Result { () throws(LongLinkError) in
       let (queue, link) = try sink.value.wayOfPush(type)
-      return try queue.push(type, body, options, over: link)
+      let push = OutgoingPush(type: type, body: body, priority: priority)
+      return try queue.push(push, within: timeout, over: link)
     }
   }
   guard let (id, gate) = try waiting.get() else { return }

@@ -88,13 +88,13 @@ extension Requests {
     let past = arrival.isRefused ? entry.past : .notSent
     let hint = link.metadata?.retryAfter ?? 0
     let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
-    let dialectCode = link.connection.framing.lastCode
+    let ownCode = link.connection.framing.lastCode
     // The application defines the body of its own codes, and of a dialect's: often a text, but
     // perhaps a message.
     let isText =
-      dialectCode == nil && !arrival.code.isApplication || PeerText.isPlain(utf8: body)
+      ownCode == nil && !arrival.code.isApplication || PeerText.isPlain(utf8: body)
     let text = isText ? PeerText(utf8: body).description : ""
-    let detail = [dialectCode?.summary, text].compactMap { $0?.isEmpty == false ? $0 : nil }
+    let detail = [ownCode?.text, text].compactMap { $0?.isEmpty == false ? $0 : nil }
       .joined(separator: "; the peer says: ")
     if arrival.code == .deadlinePassed, !arrival.isRefused, request.deadline <= loop.now {
       // Both sides watch the deadline, and the peer's response came before this side's timer.
@@ -105,7 +105,7 @@ extension Requests {
     return LongLinkError(
       .rejected, delivery: arrival.isRefused ? .refused : ran,
       doing: operation(id, request), detail: detail, peer: link.peer, response: arrival.code,
-      dialectCode: dialectCode, body: body, retryAfter: retryAfter
+      dialectCode: ownCode?.number, body: body, retryAfter: retryAfter
     ).after(past)
   }
 

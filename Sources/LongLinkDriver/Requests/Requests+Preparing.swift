@@ -16,7 +16,7 @@ extension Requests {
     var options = copy options
     options.retry = .never
     // Requests of the client may wait in their order for the current link.
-    options.order = nil
+    options.isOrdered = nil
     let deadline = deadline(of: completion, options, at: now, defaults)
     counters.submitted += 1
     guard let id = table.nextID() else { return turnAway(type, completion) }

@@ -107,7 +107,7 @@ extension Requests {
     let request = PendingRequest(
       type, body, options, from: now, until: deadline, offline: options.offline ?? defaults.offline,
       on: loop, completion)
-    let isOrdered = options.order == .ordered
+    let isOrdered = options.isOrdered == true
     guard let link = current, isNext(id, request, isOrdered: isOrdered, on: link), hasRoom(link)
     else {
       register(id, request, options, at: now)
@@ -185,7 +185,7 @@ extension Requests {
     at now: LinkInstant
   ) {
     table.register(
-      id, request, deadline: request.limit, isOrdered: options.order == .ordered,
+      id, request, deadline: request.limit, isOrdered: options.isOrdered == true,
       notifiesCancel: options.notifiesCancel, now: now)
     if request.deadline < armedFor { arm() }
   }

@@ -3,11 +3,11 @@
 public import LongLinkCore
 
 extension Peer {
-  /// Sends a one-way message; waits and throws as `push(_:_:options:)` does.
+  /// Sends a one-way message; waits and throws as `push(_:_:timeout:priority:)` does.
   public func push(
-    _ message: some PushMessage, options: PushOptions = PushOptions()
+    _ message: some PushMessage, timeout: Duration? = nil, priority: UInt32 = 0
   ) async throws(LongLinkError) {
-    try await push(type(of: message).pushType, message, options: options)
+    try await push(type(of: message).pushType, message, timeout: timeout, priority: priority)
   }
 
   /// Sends a one-way message at once; throws as `pushNow(_:_:priority:)` does. Call it only on the

@@ -210,8 +210,10 @@ public final class Peer: RequestSender {
   /// Sends a one-way message.
   ///
   /// The message is queued when this returns; nothing confirms its arrival. Pushes go in the order
-  /// of the calls, more urgent ones first if they have to wait. While the outgoing buffer is above
-  /// its high-water mark, this suspends until there is room or the options' timeout has passed.
+  /// of the calls, those of a larger `priority` first if they have to wait: except that a push which
+  /// is partly sent, in fragments, is finished before any other. While the outgoing buffer is above
+  /// its high-water mark, this suspends until there is room or `timeout` has passed: by default the
+  /// timeout of requests, which is 15 s unless configured otherwise.
   ///
   /// Throws `closed` if the connection has ended (`closeReason` states why), `notConnected` while a
   /// client has no connection, `connectionLost` if the connection ends during the wait,
@@ -220,10 +222,10 @@ public final class Peer: RequestSender {
   /// `encodingFailed`, and `unsupported` if the dialect has no such push.
   public func push(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
-    options: PushOptions = PushOptions()
+    timeout: Duration? = nil, priority: UInt32 = 0
   ) async throws(LongLinkError) {
     let target = target
-    try await deliver(target.reference, on: target.loop, type, body, options)
+    try await deliver(target.reference, on: target.loop, type, body, timeout, priority)
   }
 
   /// Sends a one-way message at once, without waiting.

@@ -77,7 +77,7 @@ final class HTTPExchange {
     return HTTPResponse(
       status: opened.status, fields: HTTPFields(opened.response.headers),
       url: opened.address.text, length: opened.length,
-      chunks: HTTPChunks(source: ChunkSource(opened.body, opened.tail)))
+      chunks: ChunkSource(opened.body, opened.tail).chunks)
   }
 
   private func unexpected(_ opened: Opened) -> LongLinkError {

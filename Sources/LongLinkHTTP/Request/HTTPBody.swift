@@ -12,7 +12,7 @@ public struct HTTPBody: Sendable {
     case none
     case bytes([UInt8])
     case content(UploadContent)
-    case multipart(UploadBody)
+    case multipart([UploadPart])
   }
 
   let source: Source
@@ -50,8 +50,8 @@ public struct HTTPBody: Sendable {
   }
 
   /// A form with files, as `multipart/form-data`. It is read while it is sent.
-  public static func multipart(_ body: UploadBody) -> HTTPBody {
-    HTTPBody(source: .multipart(body), contentType: nil)
+  public static func multipart(_ parts: [UploadPart]) -> HTTPBody {
+    HTTPBody(source: .multipart(parts), contentType: nil)
   }
 
   /// A file or a sequence, unchanged. It is read while it is sent.
@@ -113,14 +113,14 @@ extension HTTPBody {
     case .bytes(let bytes):
       return ReadyBody(source: .bytes(bytes), contentType: contentType)
     case .content(let content):
-      let body = UploadBody([UploadPart("", content)])
       return ReadyBody(
-        source: .upload(try await body.prepare()), contentType: contentType,
+        source: .upload(try await PreparedUpload([UploadPart("", content)])),
+        contentType: contentType,
         isReplayable: isReplayable)
-    case .multipart(let body):
-      let form = try MultipartForm(body)
+    case .multipart(let parts):
+      let form = try MultipartForm(parts)
       return ReadyBody(
-        source: .upload(try await form.body.prepare()), contentType: form.contentType,
+        source: .upload(try await PreparedUpload(form.parts)), contentType: form.contentType,
         isReplayable: isReplayable)
     }
   }
@@ -141,7 +141,7 @@ struct BodyBuffers: AsyncSequence, Sendable {
   }
 
   struct Iterator: AsyncIteratorProtocol {
-    var pieces: UploadPieces.Iterator
+    var pieces: BytePieces<UploadError>.Iterator
     let flight: HTTPFlight
     let failed: @Sendable (UploadError) -> Void
 

@@ -3,18 +3,19 @@
 #if HTTP
 internal import NIOHTTP1
 
-/// HTTP header fields, in order. Names are case-insensitive.
-public struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {
-  /// A field.
-  public struct Field: Hashable, Sendable {
-    /// The field's name.
-    public let name: String
-    /// The field's value.
-    public let value: String
+/// HTTP header fields, a sequence of names and values in their order. Names are case-insensitive.
+public struct HTTPFields: Hashable, Sendable, Sequence, ExpressibleByDictionaryLiteral {
+  struct Field: Hashable, Sendable {
+    let name: String
+    let value: String
   }
 
-  /// The fields in their order.
-  public private(set) var fields: [Field]
+  private(set) var fields: [Field]
+
+  /// Returns the fields one by one, in their order.
+  public func makeIterator() -> IndexingIterator<[(name: String, value: String)]> {
+    fields.map { (name: $0.name, value: $0.value) }.makeIterator()
+  }
 
   /// Makes fields from names and values.
   public init(dictionaryLiteral elements: (String, String)...) {

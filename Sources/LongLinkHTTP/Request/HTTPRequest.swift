@@ -7,7 +7,7 @@ public import LongLinkCore
 ///
 /// ```swift
 /// var request = HTTPRequest(.post, "https://example.com/photos")
-/// request.body = .multipart(UploadBody([.file("photo", at: "harbour.jpg")]))
+/// request.body = .multipart([.file("photo", at: "harbour.jpg")])
 /// let reply = try await service.send(request)
 /// ```
 public struct HTTPRequest: Sendable {

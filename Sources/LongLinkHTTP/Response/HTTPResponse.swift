@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if HTTP
+public import LongLinkDriver
+public import LongLinkUploads
 
 /// A response whose body is in memory.
 public struct HTTPReply: Sendable {
@@ -28,7 +30,12 @@ public struct HTTPResponse: Sendable {
   public let url: String
   /// The number of the body's bytes, if the head states it and the body is not compressed.
   public let length: UInt64?
-  /// The body, decompressed. It can be read once.
-  public let chunks: HTTPChunks
+  /// The body, decompressed, in the chunks in which it arrives. It can be read once.
+  ///
+  /// No more is received than the reader takes, and what fits into the buffers of the connection.
+  /// `DocumentReader` of LongLinkReaders reads documents from it. A reader throws `connectionLost`
+  /// if the connection ends before the body does, `deadlineExceeded`, `protocolViolation`,
+  /// `corrupted`, `cancelled` when its task is cancelled, and `streamEnded` if it is the second.
+  public let chunks: BytePieces<LongLinkError>
 }
 #endif

@@ -2,6 +2,7 @@
 
 #if HTTP
 public import LongLinkDriver
+import LongLinkUploads
 
 /// Why a download has failed.
 public enum HTTPDownloadError: Error, Sendable, CustomStringConvertible {
@@ -180,7 +181,7 @@ struct FileDownload {
     }
   }
 
-  private mutating func write(_ chunks: HTTPChunks) async throws {
+  private mutating func write(_ chunks: BytePieces<LongLinkError>) async throws {
     var piece: [UInt8] = []
     var failure: LongLinkError?
     let reader = chunks.source.begin()

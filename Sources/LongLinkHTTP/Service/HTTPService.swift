@@ -47,13 +47,14 @@ public final class HTTPService: Sendable {
     try await HTTPExchange(request, on: core).response()
   }
 
-  /// Sends a request, and calls `completion` once with the outcome, on any thread.
+  /// Sends a request, and calls `completion` once with the outcome, on any thread. Cancel the task
+  /// to end the exchange with `cancelled`; dropping it does not end the exchange.
   @discardableResult
   public func start(
     _ request: HTTPRequest,
     completion: @escaping @Sendable (Result<HTTPReply, LongLinkError>) -> Void
-  ) -> HTTPTask {
-    let task = Task { [core] in
+  ) -> Task<Void, Never> {
+    Task { [core] in
       let result: Result<HTTPReply, LongLinkError>
       do throws(LongLinkError) {
         result = .success(try await HTTPExchange(request, on: core).reply())
@@ -62,7 +63,6 @@ public final class HTTPService: Sendable {
       }
       completion(result)
     }
-    return HTTPTask(cancellation: { task.cancel() })
   }
 
   /// A snapshot of the counters.
@@ -71,13 +71,5 @@ public final class HTTPService: Sendable {
   /// Ends all exchanges and connections; returns when they have ended. New requests fail with
   /// `closed`.
   public func close() async { await core.close() }
-}
-
-/// An exchange that was started with a completion handler. Dropping it does not end the exchange.
-public struct HTTPTask: Sendable {
-  let cancellation: @Sendable () -> Void
-
-  /// Ends the exchange with `cancelled`, unless it has ended.
-  public func cancel() { cancellation() }
 }
 #endif

@@ -28,7 +28,7 @@ public struct DocumentReader<Parts: AsyncSequence> where Parts.Element: Sequence
   public func elements(
     named names: String..., error: String? = nil, children: Bool = true,
     limits: XMLReader.Limits = XMLReader.Limits()
-  ) -> XMLElements<Parts> {
+  ) -> DocumentElements<Parts, XMLReader.Element> {
     elements(named: names, error: error, children: children, limits: limits)
   }
 
@@ -37,8 +37,9 @@ public struct DocumentReader<Parts: AsyncSequence> where Parts.Element: Sequence
   public func elements(
     named names: [String], error: String? = nil, children: Bool = true,
     limits: XMLReader.Limits = XMLReader.Limits()
-  ) -> XMLElements<Parts> {
-    XMLElements(parts, names, error, children, limits)
+  ) -> DocumentElements<Parts, XMLReader.Element> {
+    DocumentElements(
+      parts, XMLElements(names: names, error: error, children: children, limits: limits))
   }
 
   /// Returns the elements of a JSON document as their bytes, each as soon as its last byte has
@@ -48,8 +49,8 @@ public struct DocumentReader<Parts: AsyncSequence> where Parts.Element: Sequence
   /// the document is not complete then or cannot be read.
   public func values(
     _ shape: JSONReader.Shape, limits: JSONReader.Limits = JSONReader.Limits()
-  ) -> JSONElements<Parts> {
-    JSONElements(parts, shape, limits)
+  ) -> DocumentElements<Parts, [UInt8]> {
+    DocumentElements(parts, JSONElements(shape: shape, limits: limits))
   }
 }
 

@@ -12,8 +12,8 @@ protocol FeedableReader: ~Copyable {
 extension XMLReader: FeedableReader {}
 extension JSONReader: FeedableReader {}
 
-/// Feeds a reader with the parts of a sequence.
-final class PartFeeder<Reader: FeedableReader & ~Copyable, Parts: AsyncSequence>
+/// A reader, and the parts that it is fed.
+final class PartFeeder<Reader: FeedableReader & ~Copyable, Parts: AsyncSequence>: ElementFeeder
 where Parts.Element: Sequence<UInt8> {
   private var reader: Reader
   private var parts: Parts.AsyncIterator

@@ -26,14 +26,15 @@ extension XMLReader {
     /// The name as the document writes it, with its prefix.
     public var name: String { string(range.lowerBound + 1) }
 
-    /// The attributes, in the document's order.
-    public var attributes: [Attribute] {
-      var attributes: [Attribute] = []
+    /// The attributes, in the document's order: the name as the document writes it, with its prefix,
+    /// and the value, in which references have been replaced.
+    public var attributes: [(name: String, value: String)] {
+      var attributes: [(name: String, value: String)] = []
       var place = end(of: range.lowerBound + 1)
       while bytes[place] == Mark.attribute {
         let name = string(place + 1)
         place = end(of: place + 1)
-        attributes.append(Attribute(name: name, value: string(place + 1)))
+        attributes.append((name, string(place + 1)))
         place = end(of: place + 1)
       }
       return attributes
@@ -149,20 +150,6 @@ extension XMLReader {
     static let content = UInt8(CLL_XML_MARK_CONTENT)
     /// The last mark: no byte of a name or text is below it.
     static let last = content
-  }
-
-  /// An attribute of an element.
-  public struct Attribute: Hashable, Sendable {
-    /// The name as the document writes it, with its prefix.
-    public let name: String
-    /// The value, in which references have been replaced.
-    public let value: String
-
-    /// Makes an attribute, for instance to compare one with.
-    public init(name: String, value: String) {
-      self.name = name
-      self.value = value
-    }
   }
 }
 

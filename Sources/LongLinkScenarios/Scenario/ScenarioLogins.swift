@@ -51,7 +51,7 @@ struct ScenarioLogins: Sendable {
     _ request: AuthenticationRequest, on loop: EventLoop
   ) async throws -> Authentication {
     guard let bytes = request.credential, bytes.count == 6 else {
-      throw AuthenticationRefusal.unauthenticated("there is no credential")
+      throw Rejection(.unauthenticated, "there is no credential")
     }
     let client = Int(bytes[0])
     let isHealed = bytes[1] == 1 || stage.state.withLock { $0.isHealed }
@@ -63,8 +63,8 @@ struct ScenarioLogins: Sendable {
     case .anonymous:
       stage.peers.mayBeSeveral(client)
       return .anonymous
-    case .unauthenticated: throw AuthenticationRefusal.unauthenticated("it has expired")
-    case .forbidden: throw AuthenticationRefusal.forbidden("not today")
+    case .unauthenticated: throw Rejection(.unauthenticated, "it has expired")
+    case .forbidden: throw Rejection(.forbidden, "not today")
     case .unknown: throw CannotSay()
     }
   }

@@ -169,7 +169,7 @@ private struct Asked: Sendable {
       priority: request.priority,
       idempotencyKey: request.isIdempotent ? ScenarioBody(key: request.key).bytes(count: 0) : [],
       retry: request.isIdempotent ? .idempotent : .ifSafe,
-      order: request.isOrdered ? .ordered : .byUrgency)
+      isOrdered: request.isOrdered)
     guard request.size > 0 else {
       self.type = ScenarioStage.Kind.empty(request.key)
       (body, bytes) = (nil, [])

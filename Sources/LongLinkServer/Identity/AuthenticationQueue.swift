@@ -115,18 +115,18 @@ final class AuthenticationQueue: TimerHandler {
   /// Why an answer of the function does not hold; nil if it holds.
   private func objection(
     to authentication: Authentication, of call: UInt64, about entry: Entry
-  ) -> AuthenticationRefusal? {
+  ) -> Rejection? {
     if let validity = authentication.validity, validity <= .zero {
-      return .unauthenticated("the credential has expired")
+      return Rejection(.unauthenticated, "the credential has expired")
     }
     let name = authentication.principal?.name
     if entry.renews, !entry.connection.isOf(principal: name) {
-      return .forbidden("the connection is that of another client")
+      return Rejection(.forbidden, "the connection is that of another client")
     }
     guard !dismissed.isEmpty, let name, let dismissal = dismissed[Array(name.utf8)],
       call <= dismissal.call
     else { return nil }
-    return .unauthenticated(dismissal.reason)
+    return Rejection(.unauthenticated, dismissal.reason)
   }
 
   private func returned(
@@ -139,15 +139,14 @@ final class AuthenticationQueue: TimerHandler {
       switch result {
       case .success(let authentication):
         if let objection = objection(to: authentication, of: call, about: entry) {
-          counters.refused += 1
-          entry.connection.turnAway(objection.code, objection.reason)
+          refuse(entry, objection)
         } else {
           if entry.renews { counters.renewed += 1 } else { counters.accepted += 1 }
           entry.connection.accepted(authentication)
         }
-      case .failure(let refusal as AuthenticationRefusal):
-        counters.refused += 1
-        entry.connection.turnAway(refusal.code, refusal.reason)
+      case .failure(let rejection as Rejection)
+      where rejection.code == .unauthenticated || rejection.code == .forbidden:
+        refuse(entry, rejection)
       case .failure(let error):
         counters.failed += 1
         entry.connection.authenticationFailed(error)
@@ -158,6 +157,11 @@ final class AuthenticationQueue: TimerHandler {
       dismissed = dismissed.filter { $0.value.call >= oldest }
     }
     startNext()
+  }
+
+  private func refuse(_ entry: Entry, _ rejection: Rejection) {
+    counters.refused += 1
+    entry.connection.turnAway(rejection.code, String(decoding: rejection.body, as: UTF8.self))
   }
 
   func timerFired(token: UInt64) {

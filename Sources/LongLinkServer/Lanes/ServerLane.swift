@@ -185,7 +185,7 @@ final class ServerLane {
   private func settingsOfNext() -> ConnectionSettings? {
     guard configuration.dialect.source?.isPerConnection == true else { return settings }
     var settings = settings
-    do throws(FrameLayoutError) {
+    do throws(DialectTokenError) {
       settings.dialect = try configuration.dialect.source?.framing(
         .server, maxBody: settings.maxBody)
       return settings

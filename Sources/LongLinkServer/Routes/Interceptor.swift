@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import LongLinkCore
-public import LongLinkDriver
+package import LongLinkCore
+package import LongLinkDriver
 
-/// A function around the handlers of a server, which `LongLinkServer.intercept(_:_:)` sets.
-///
-/// It returns the body of the response: the one that `next` returns, a different one, or one of its
-/// own without calling `next`. An error that it throws counts as thrown by the handler.
-///
-/// `next` is the next interceptor, or the handler. Call it before the interceptor returns, and at
-/// most once for a stream, whose items can be read only once. It throws what the handler throws,
-/// and `CancellationError` without calling the handler if the task was cancelled.
-public typealias Interceptor =
+/// A function around the handlers of a server.
+typealias Interceptor =
   @Sendable (
-    InboundRequest,
-    _ next: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
+    InboundRequest, _ next: @escaping NextHandler
   ) async throws -> any BodyEncodable & Sendable
 
 /// The function that an interceptor calls to go on with a request.

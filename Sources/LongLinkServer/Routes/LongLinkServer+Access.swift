@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LongLinkDriver
 public import LongLinkCore
+public import LongLinkDriver
 
 extension LongLinkServer {
   /// Sets the rule of all routes and pushes that have no rule of their own, whether they are set
@@ -35,16 +35,25 @@ extension LongLinkServer {
   /// before or afterwards. Call it before `start`; it traps afterwards.
   ///
   /// The function gets each request that an access rule has not refused, with its principal
-  /// (`request.principal`), metadata and deadline, and calls `next` to go on. It can return
-  /// another response, throw a `Rejection`, or do something before and after. What it throws counts
-  /// as thrown by the handler. The first interceptor is the outermost.
+  /// (`request.principal`), metadata and deadline, and returns the body of the response: that of
+  /// `next`, another one, or one of its own without calling `next`. What it throws, such as a
+  /// `Rejection`, counts as thrown by the handler. The first interceptor is the outermost.
+  ///
+  /// `next` is the next interceptor, or the handler. Call it before the interceptor returns, and at
+  /// most once for a stream, whose items can be read only once. It throws what the handler throws,
+  /// and `CancellationError` without calling the handler if the task was cancelled.
   ///
   /// It runs in the handler's task, which is cancelled when the client cancels, the connection
   /// ends, or the deadline passes; task-local values reach the handler. A synchronous handler runs
   /// in such a task as well, on the connection's loop. Around a stream it sees the exchange as a
   /// whole: `next` returns when the handler has.
   public func intercept(
-    _ types: [MessageType]? = nil, _ interceptor: @escaping Interceptor
+    _ types: [MessageType]? = nil,
+    _ interceptor:
+      @escaping @Sendable (
+        InboundRequest,
+        _ next: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
+      ) async throws -> any BodyEncodable & Sendable
   ) {
     beforeStart("add an interceptor") { hooks in
       hooks.interceptors.append((types.map { Set($0) }, interceptor))

@@ -89,10 +89,10 @@ final class TLSClient: ClientSecurityProvider, TLSTransportOwner {
   // MARK: Transports
 
   func transportOpened(_ transport: TLSTransport) {
-    guard transport.engine?.hasMissedPin == true,
-      case .audited(let report) = configuration.pins?.mode
-    else { return }
-    report(
+    guard transport.engine?.hasMissedPin == true, let audit = configuration.pins?.audit else {
+      return
+    }
+    audit(
       SecurityFailure(
         .pinMismatch,
         """

@@ -92,8 +92,7 @@ extension TLSPins {
         "security.pins",
         "two different hashes are needed at least, so that the server can lose one key")
     }
-    let audits = if case .audited = mode { true } else { false }
-    return (found, audits, end ?? .max)
+    return (found, audit != nil, end ?? .max)
   }
 }
 

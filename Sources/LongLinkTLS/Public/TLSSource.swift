@@ -102,28 +102,25 @@ public enum TLSVersion: Hashable, Sendable {
 
 /// Pinned public keys, one of which must be in the verified chain of a server.
 public struct TLSPins: Sendable {
-  /// What happens if no key of a chain is pinned.
-  public enum Mode: Sendable {
-    /// The connection fails with the code `pinMismatch`.
-    case enforced
-    /// The connection goes on, and later connections do not resume it. The function is called on
-    /// the connection's loop, which it must not block.
-    case audited(@Sendable (SecurityFailure) -> Void)
-  }
-
   /// The SHA-256 hashes of SubjectPublicKeyInfo, in base64, as RFC 7469 has them. At least two, so
   /// that one key can be lost.
   public var hashes: [String]
-  /// What happens if no key of a chain is pinned. Default: the connection fails.
-  public var mode: Mode
+  /// What is called if no key of a chain is pinned, instead of failing the connection. Default nil:
+  /// the connection fails with the code `pinMismatch`.
+  ///
+  /// With a function, the connection goes on, and later ones do not resume it. The function is
+  /// called on the connection's loop, which it must not block.
+  public var audit: (@Sendable (SecurityFailure) -> Void)?
   /// When the pins end, in seconds since 1970: from then on the chain alone counts, so that a
   /// program that nobody updates still connects. Default nil: never.
   public var end: Int64?
 
   /// Makes pins; the hashes are required.
-  public init(_ hashes: [String], mode: Mode = .enforced, end: Int64? = nil) {
+  public init(
+    _ hashes: [String], end: Int64? = nil, audit: (@Sendable (SecurityFailure) -> Void)? = nil
+  ) {
     self.hashes = hashes
-    self.mode = mode
     self.end = end
+    self.audit = audit
   }
 }

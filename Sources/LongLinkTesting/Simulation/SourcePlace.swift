@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A place in the source of a test, such as `EchoTests.swift:42`.
-public struct SourcePlace: Hashable, Sendable {
+package struct SourcePlace: Hashable, Sendable {
   /// The module and the name of the file, as in `#fileID`.
-  public let fileID: String
+  package let fileID: String
   /// The number of the line, from 1.
-  public let line: Int
+  package let line: Int
 
-  /// Makes a place, by default the place of the call.
-  public init(fileID: String = #fileID, line: Int = #line) {
+  /// Makes a place, by default that of the call.
+  package init(fileID: String = #fileID, line: Int = #line) {
     self.fileID = fileID
     self.line = line
   }
@@ -16,7 +16,7 @@ public struct SourcePlace: Hashable, Sendable {
 
 extension SourcePlace: CustomStringConvertible {
   /// The name of the file and the number of the line.
-  public var description: String {
+  package var description: String {
     "\(fileID.split(separator: "/").last ?? ""):\(line)"
   }
 }

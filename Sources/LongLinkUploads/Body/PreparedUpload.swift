@@ -3,8 +3,8 @@
 internal import LongLinkDriver
 internal import LongLinkTransport
 
-/// A body whose files have been looked at: their sizes are known, and from now on they must not
-/// change.
+/// The parts of an upload whose files have been looked at: their sizes are known, and from now on
+/// they must not change.
 public struct PreparedUpload: Sendable {
   struct Part: Sendable {
     let part: UploadPart
@@ -19,9 +19,19 @@ public struct PreparedUpload: Sendable {
   /// The number of bytes of all parts; nil if a sequence has no length.
   public let length: UInt64?
 
-  /// The bytes from an offset on, in pieces of at most 64 KiB. Can be called any number of times.
-  public func pieces(from offset: UInt64 = 0) -> UploadPieces {
-    UploadPieces(body: self, offset: offset)
+  /// The bytes from an offset on, in pieces of at most 64 KiB. They can be read any number of
+  /// times.
+  ///
+  /// A reader throws, after the bytes before it, the error of a file that has changed or cannot be
+  /// read, or of a sequence that failed or has another length than it said.
+  public func pieces(from offset: UInt64 = 0) -> BytePieces<UploadError> {
+    BytePieces {
+      let reader = BodyReader(self, from: offset)
+      return BytePieces.Iterator {
+        (actor: isolated (any Actor)?) async throws(UploadError) -> [UInt8]? in
+        try await reader.next(isolation: actor)
+      }
+    }
   }
 
   /// Throws if a file has changed since the body was prepared.
@@ -45,12 +55,13 @@ public struct PreparedUpload: Sendable {
   }
 }
 
-extension UploadBody {
-  /// Looks at all files, off the loop, and checks the parts.
+extension PreparedUpload {
+  /// Checks the parts of an upload in their order, and looks at their files, off the loop.
   ///
   /// Throws if a file is missing or is no regular file, and for a part that is invalid.
-  public func prepare(on loop: EventLoop = .shared) async throws(UploadError) -> PreparedUpload {
-    let parts = parts
+  public init(
+    _ parts: [UploadPart], on loop: EventLoop = .shared
+  ) async throws(UploadError) {
     let prepared = try await loop.offloading {
       Result { () throws(UploadError) in
         var prepared: [PreparedUpload.Part] = []
@@ -70,7 +81,7 @@ extension UploadBody {
       if overflows { throw UploadError(.invalidPart, part: index, detail: "it is too large") }
       length = next
     }
-    return PreparedUpload(parts: prepared, loop: loop, length: length)
+    self.init(parts: prepared, loop: loop, length: length)
   }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A body in the format `multipart/form-data` (RFC 7578), as browsers send forms.
+/// The parts of an upload in the format `multipart/form-data` (RFC 7578), as browsers send forms.
 ///
 /// ```swift
-/// let form = try MultipartForm(body)
-/// let prepared = try await form.body.prepare()
+/// let form = try MultipartForm(parts)
+/// let prepared = try await PreparedUpload(form.parts)
 /// // Content-Type: form.contentType, Content-Length: prepared.length
 /// for try await piece in prepared.pieces() { … }
 /// ```
@@ -14,31 +14,31 @@ public struct MultipartForm: Sendable {
   /// The boundary between the parts: 128 random bits, which no content in memory contains.
   public let boundary: String
   /// The whole form: the headers of the parts, their contents, and what is between them.
-  public let body: UploadBody
+  public let parts: [UploadPart]
 
   /// The value of the header `Content-Type`.
   public var contentType: String { "multipart/form-data; boundary=\(boundary)" }
 
-  /// Makes a form of the parts of a body.
+  /// Makes a form of the parts of an upload, in their order.
   ///
   /// Throws `UploadError` with the code `invalidPart` if a given content type is not a media type.
-  public init(_ body: UploadBody) throws(UploadError) {
+  public init(_ parts: [UploadPart]) throws(UploadError) {
     var generator = SystemRandomNumberGenerator()
-    try self.init(body, using: &generator)
+    try self.init(parts, using: &generator)
   }
 
   /// Makes a form whose boundary comes from a generator of random numbers, which must not be
   /// predictable.
   public init(
-    _ body: UploadBody, using generator: inout some RandomNumberGenerator
+    _ content: [UploadPart], using generator: inout some RandomNumberGenerator
   ) throws(UploadError) {
     var boundary: String
     repeat {
       boundary = MultipartForm.makeBoundary(&generator)
-    } while body.parts.contains { $0.mentions(boundary) }
+    } while content.contains { $0.mentions(boundary) }
     self.boundary = boundary
     var parts: [UploadPart] = []
-    for (index, part) in body.parts.enumerated() {
+    for (index, part) in content.enumerated() {
       let opening = index == 0 ? "--\(boundary)\r\n" : "\r\n--\(boundary)\r\n"
       parts.append(UploadPart("", .bytes((opening + (try part.header(index))).utf8)))
       parts.append(UploadPart("", part.content))
@@ -46,7 +46,7 @@ public struct MultipartForm: Sendable {
     // A form without parts is only its last line.
     let closing = parts.isEmpty ? "--\(boundary)--\r\n" : "\r\n--\(boundary)--\r\n"
     parts.append(UploadPart("", .bytes(closing.utf8)))
-    self.body = UploadBody(parts)
+    self.parts = parts
   }
 
   private static func makeBoundary(_ generator: inout some RandomNumberGenerator) -> String {

@@ -17,7 +17,7 @@ actor UploadRun {
     unsafe client.loop.asUnownedSerialExecutor()
   }
 
-  private let body: UploadBody
+  private let body: [UploadPart]
   let options: UploadOptions
   private let hub: ProgressHub
   let feed: LoopBound<ProgressFeed>
@@ -44,7 +44,7 @@ actor UploadRun {
   var source: HashedSource?
 
   init(
-    _ body: UploadBody, options: UploadOptions, client: LongLinkClient, hub: ProgressHub
+    _ body: [UploadPart], options: UploadOptions, client: LongLinkClient, hub: ProgressHub
   ) {
     self.body = body
     self.options = options
@@ -74,7 +74,7 @@ actor UploadRun {
 
   private func upload() async throws(UploadError) -> UploadReceipt {
     guard !Task.isCancelled else { throw UploadError(.cancelled) }
-    let prepared = try await body.prepare(on: loop)
+    let prepared = try await PreparedUpload(body, on: loop)
     retries.begin(at: loop.driver.now)
     source = HashedSource(prepared)
     try await takeUpRecord(prepared)

@@ -3,11 +3,11 @@
 internal import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
 
-/// Uploads bodies to a server with LongLinkUploadsServer.
+/// Uploads parts, files and others, to a server with LongLinkUploadsServer.
 ///
 /// ```swift
 /// let uploader = Uploader(client)
-/// let upload = uploader.start(UploadBody([.file("photo", at: "harbour.jpg")]))
+/// let upload = uploader.start([.file("photo", at: "harbour.jpg")])
 /// for await progress in upload.progress() { show(progress) }
 /// let receipt = try await upload.receipt
 /// ```
@@ -31,10 +31,11 @@ public final class Uploader: Sendable {
     places = UploadPlaces.of(client)
   }
 
-  /// Starts an upload. It goes on until it ends or is cancelled, even if nobody waits for it.
-  public func start(_ body: UploadBody, options: UploadOptions = UploadOptions()) -> Upload {
+  /// Starts an upload of parts in their order. It goes on until it ends or is cancelled, even if
+  /// nobody waits for it.
+  public func start(_ parts: [UploadPart], options: UploadOptions = UploadOptions()) -> Upload {
     let hub = ProgressHub(options.onProgress)
-    let run = UploadRun(body, options: options, client: client, hub: hub)
+    let run = UploadRun(parts, options: options, client: client, hub: hub)
     let task = Task(executorPreference: client.loop) { [places] () -> Upload.Outcome in
       guard await places.take() else {
         hub.finish()
@@ -47,13 +48,13 @@ public final class Uploader: Sendable {
     return Upload(task: task, hub: hub)
   }
 
-  /// Uploads a body, and returns when the server has all of it.
+  /// Uploads parts in their order, and returns when the server has all of it.
   ///
   /// Cancelling the task cancels the upload. Throws `UploadError`.
   public func upload(
-    _ body: UploadBody, options: UploadOptions = UploadOptions()
+    _ parts: [UploadPart], options: UploadOptions = UploadOptions()
   ) async throws(UploadError) -> UploadReceipt {
-    try await start(body, options: options).receipt
+    try await start(parts, options: options).receipt
   }
 }
 

@@ -114,6 +114,13 @@ extension CallPolicy {
   static let reading = CallPolicy(RequestOptions(retry: .idempotent), isShared: true)
 }
 
+/// An error of the application.
+struct Refusal: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}
+
 /// What a call that has to fail fails with.
 func failure<Value>(
   _ body: () async throws -> Value, sourceLocation: SourceLocation = #_sourceLocation

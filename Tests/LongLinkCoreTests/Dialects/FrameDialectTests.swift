@@ -240,11 +240,11 @@ import Testing
 
   @Test func `a token has to be as long as its field`() throws {
     let dialect = try FrameDialect.guarded(tokenWidth: 4)
-    #expect(throws: FrameLayoutError("token", "the token has 3 bytes instead of 4")) {
+    #expect(throws: DialectTokenError(bytes: 3, insteadOf: 4)) {
       try DialectCodec(dialect, role: .client, token: [1, 2, 3])
     }
-    #expect(throws: FrameLayoutError.self) { try DialectCodec(dialect, role: .client) }
-    #expect(throws: FrameLayoutError.self) {
+    #expect(throws: DialectTokenError.self) { try DialectCodec(dialect, role: .client) }
+    #expect(throws: DialectTokenError.self) {
       try DialectCodec(dialect, role: .server, token: [1, 2, 3, 4])
     }
     #expect(throws: Never.self) { try DialectCodec(dialect, role: .server) }

@@ -374,7 +374,7 @@ extension ClientMachine {
     ClientMachine(
       servers: [ServerList.Entry(priority: 0, weight: 1)],
       LinkMachine.Settings(
-        reconnect: ReconnectPolicy(), servers: ServerPolicy(), connectTimeout: 10_000_000_000,
+        reconnect: ReconnectPolicy(), connectTimeout: 10_000_000_000,
         lingering: 10_000_000_000, prepares: prepares),
       ways: WayMachine.Settings(
         hasLongLink: long, ways: ways, connectBound: 10_000_000_000,

@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test func `a late result of an old attempt or round affects nothing new`() {
-    let change: (inout ServerPolicy) -> Void = {
+    let change: (inout ReconnectPolicy) -> Void = {
       $0.errorRatio = ErrorRatio(minimumRequests: 1, ratio: 0.1)
     }
     // Attempts 1 and 2 of round 1 are over, one by failure, one by its end after it had worked.

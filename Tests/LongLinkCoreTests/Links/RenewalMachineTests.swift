@@ -13,7 +13,7 @@ import Testing
   /// perhaps worked.
   private func up(
     _ priorities: [Int] = [0], for milliseconds: Int64, works: Bool = true,
-    bits: () -> UInt64 = { .max }, change: (inout ServerPolicy) -> Void = { _ in }
+    bits: () -> UInt64 = { .max }, change: (inout ReconnectPolicy) -> Void = { _ in }
   ) -> LinkMachine {
     var machine = LinkMachine.make(priorities, change: change)
     machine.start(at: .ms(0), bits: bits)

@@ -6,7 +6,7 @@ import Testing
 /// Which server is next.
 @Suite struct ServerListTests {
   private func list(_ servers: [(priority: Int, weight: Int)]) -> ServerList {
-    var policy = ServerPolicy()
+    var policy = ReconnectPolicy()
     policy.coolDown = .seconds(5)
     policy.longestCoolDown = .seconds(60)
     return ServerList(

@@ -5,16 +5,15 @@ import LongLinkCore
 extension LinkMachine {
   /// A machine for servers with these priorities.
   static func make(
-    _ priorities: [Int] = [0], _ reconnect: ReconnectPolicy = ReconnectPolicy(),
-    connectTimeout: Int64 = 1_000_000_000, change: (inout ServerPolicy) -> Void = { _ in }
+    _ priorities: [Int] = [0], _ policy: ReconnectPolicy = ReconnectPolicy(),
+    connectTimeout: Int64 = 1_000_000_000, change: (inout ReconnectPolicy) -> Void = { _ in }
   ) -> LinkMachine {
-    var policy = ServerPolicy()
+    var policy = policy
     change(&policy)
     return LinkMachine(
       servers: priorities.map { ServerList.Entry(priority: $0, weight: 1) },
       settings: LinkMachine.Settings(
-        reconnect: reconnect, servers: policy, connectTimeout: connectTimeout,
-        lingering: 10_000_000_000))
+        reconnect: policy, connectTimeout: connectTimeout, lingering: 10_000_000_000))
   }
 
   /// The effects that wait, without word of the pauses.
@@ -56,7 +55,7 @@ extension LinkMachine {
   /// A machine whose link is up, and perhaps has worked; its number is 1.
   static func up(
     _ priorities: [Int] = [0], works: Bool = true,
-    change: (inout ServerPolicy) -> Void = { _ in }
+    change: (inout ReconnectPolicy) -> Void = { _ in }
   ) -> LinkMachine {
     var machine = make(priorities, change: change)
     machine.start(at: .ms(0)) { .max }

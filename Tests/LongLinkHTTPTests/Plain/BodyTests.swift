@@ -79,11 +79,11 @@ extension HTTPTests {
         } body: { server in
           try await withService { service in
             var request = HTTPRequest(.post, server.url())
-            request.body = .multipart(UploadBody([.file("f", at: path)]))
+            request.body = .multipart([.file("f", at: path)])
             let error = try await linkFailure { try await service.send(request) }
             #expect(error.code == .encodingFailed && error.detail.contains(path), "\(error)")
             #expect(error.delivery == .sent)
-            request.body = .multipart(UploadBody([.file("f", at: path + "x")]))
+            request.body = .multipart([.file("f", at: path + "x")])
             let missing = try await linkFailure { try await service.send(request) }
             #expect(missing.code == .encodingFailed && missing.delivery == .notSent)
           }

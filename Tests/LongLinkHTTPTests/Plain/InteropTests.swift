@@ -109,7 +109,7 @@ extension HTTPTests {
           request.timeout = .seconds(60)
           let text = Array("--not the boundary\r\n".utf8)
           request.body = .multipart(
-            UploadBody([
+            [
               .field("title", "Hafen bei Nacht\r\n--"), .field("quote \"x\"", ""),
               .file("photo", at: file.path, fileName: "Bild \"1\".png"),
               UploadPart(
@@ -120,7 +120,7 @@ extension HTTPTests {
                     continuation.finish()
                   }
                 }),
-            ]))
+            ])
           let reply = try await service.send(request)
           let parts = try JSONDecoder().decode([Part].self, from: Data(reply.body))
           #expect(parts.map(\.name) == ["title", "quote %22x%22", "photo", "text"])

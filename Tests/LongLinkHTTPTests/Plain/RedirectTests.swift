@@ -88,7 +88,7 @@ extension HTTPTests {
       } body: { server in
         try await withService { service in
           var request = HTTPRequest(.post, server.url("/a"))
-          request.body = .multipart(UploadBody([.field("x", "1")]))
+          request.body = .multipart([.field("x", "1")])
           let reply = try await service.send(request)
           #expect(String(decoding: reply.body, as: UTF8.self) == "done")
           #expect(reply.url == server.url("/b"))

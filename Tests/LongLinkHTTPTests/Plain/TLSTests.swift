@@ -107,7 +107,7 @@ extension HTTPTests {
             }
             #expect(try await service.send(HTTPRequest(.get, url + "/file")).body == bytes)
             var upload = HTTPRequest(.post, url + "/form")
-            upload.body = .multipart(UploadBody([.bytes("a", fileName: "a", bytes)]))
+            upload.body = .multipart([.bytes("a", fileName: "a", bytes)])
             try await expect("1000000", service, upload)
             #expect(service.counters.requests == 22)
           }

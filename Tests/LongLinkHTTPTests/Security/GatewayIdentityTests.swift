@@ -17,9 +17,9 @@ extension HTTPTests {
     /// Knows `key-` and a name; the editor is ann.
     private static func byKey(_ request: AuthenticationRequest) throws -> Authentication {
       let text = String(decoding: request.credential ?? [], as: UTF8.self)
-      if text == "key-eve" { throw AuthenticationRefusal.forbidden("not you") }
+      if text == "key-eve" { throw Rejection(.forbidden, "not you") }
       guard text.hasPrefix("key-") else {
-        throw AuthenticationRefusal.unauthenticated("unknown key")
+        throw Rejection(.unauthenticated, "unknown key")
       }
       let name = String(text.dropFirst(4))
       return Authentication(

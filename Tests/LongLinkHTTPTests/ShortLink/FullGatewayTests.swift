@@ -128,7 +128,7 @@ extension HTTPTests {
     @Test func `the answer to a client that is not accepted ends its connection`() async throws {
       try await HTTPStage.run { _ in
       } server: {
-        $0.identity.authenticate = { _ in throw AuthenticationRefusal.unauthenticated("unknown key")
+        $0.identity.authenticate = { _ in throw Rejection(.unauthenticated, "unknown key")
         }
       } _: { stage in
         let frames = try await GatewayAttackTests.frames(of: HTTPStage.count)

@@ -147,7 +147,7 @@ import LongLinkDialects
     try configuration.validate()
     configuration.adaptiveHeartbeat = AdaptiveHeartbeat(shortest: .seconds(1))
     let adaptive = try #require(throws: LongLinkError.self) { try configuration.validate() }
-    #expect(adaptive.operation.contains("adaptiveHeartbeat"))
+    #expect(adaptive.operation.contains("adaptHeartbeat"))
     var server = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
     server.dialect = .custom(description, token: [1])
     #expect(throws: LongLinkError.self) { try server.validate() }

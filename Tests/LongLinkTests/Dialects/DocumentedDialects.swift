@@ -23,7 +23,7 @@ private enum DocumentedDialects {
       heartbeat: FrameDialect.HeartbeatFrames(
         client: FrameDialect.Ping(type: 0xFF01, serials: 1...0xFFFF, answer: 0xFF02)),
       pushes: FrameDialect.Pushes(fromServer: [0xF000...0xF0FF]),
-      cancel: FrameDialect.Cancel(type: 0xFF03, target: .serial),
+      cancel: .bySerial(type: 0xFF03),
       codes: FrameDialect.Codes(
         success: [0], failure: 1,
         errors: [
@@ -41,7 +41,9 @@ private enum DocumentedDialects {
       print(answer)
     } catch {
       // 3, lost, nobody knows where it is
-      if let code = error.dialectCode { print(code.code, code.name, code.text) }
+      if let number = error.dialectCode, let code = parcels.codes?.error(number) {
+        print(code.code, code.name, code.text)
+      }
     }
   }
 
@@ -108,7 +110,7 @@ private enum DocumentedDialects {
       }
       let client = try stage.client(of: server) { $0.dialect = .custom(parcels) }
       let error = try await failure { try await client.request(0x500, [1]) }
-      #expect(error.response == 3 && error.dialectCode?.name == "lost")
+      #expect(error.response == 3 && error.dialectCode == 3)
       #expect(error.detail == "3 lost: nobody knows where it is")
     }
   }

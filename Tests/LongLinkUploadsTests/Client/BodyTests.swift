@@ -9,8 +9,8 @@ import Testing
 
 /// What is read of a body.
 @Suite struct BodyTests {
-  private func read(_ body: UploadBody, from offset: UInt64 = 0) async throws -> [UInt8] {
-    try await read(try await body.prepare(), from: offset)
+  private func read(_ body: [UploadPart], from offset: UInt64 = 0) async throws -> [UInt8] {
+    try await read(try await PreparedUpload(body), from: offset)
   }
 
   private func read(_ body: PreparedUpload, from offset: UInt64 = 0) async throws -> [UInt8] {
@@ -37,13 +37,13 @@ import Testing
     let folder = try TemporaryFolder()
     let file = sampleBytes(150_000)
     let path = try folder.write("file", file)
-    let body = UploadBody([
+    let body: [UploadPart] = [
       .field("title", "night"), .file("photo", at: path),
       .file("part", at: path, range: 70_000..<140_001), .bytes("empty", fileName: "e", []),
       UploadPart("live", fileName: "live", .pieces(sampleBytes(3_333), length: 3_333)),
-    ])
+    ]
     let whole = Array("night".utf8) + file + file[70_000..<140_001] + sampleBytes(3_333)
-    let prepared = try await body.prepare()
+    let prepared = try await PreparedUpload(body)
     #expect(prepared.length == UInt64(whole.count))
     for offset in [0, 1, 4, 5, 6, 70_000, 150_004, 150_005, 150_006, 220_005, 220_006, 223_338] {
       #expect(try await read(prepared, from: UInt64(offset)) == Array(whole[offset...]))
@@ -55,11 +55,11 @@ import Testing
 
   @Test func `large pieces are cut, and empty ones are no end`() async throws {
     let bytes = sampleBytes(200_000)
-    let body = UploadBody([
+    let body: [UploadPart] = [
       UploadPart("a", .bytes(bytes)), UploadPart("b", .pieces(bytes, length: nil, size: 199_999)),
       UploadPart("c", .sequence { _ in Pieces(bytes: [], size: 1) }),
-    ])
-    let prepared = try await body.prepare()
+    ]
+    let prepared = try await PreparedUpload(body)
     #expect(prepared.length == nil)
     #expect(try await read(prepared) == bytes + bytes)
   }
@@ -92,10 +92,10 @@ import Testing
       (folder.path("none"), .fileMissing), ("/dev/null", .notRegularFile),
     ]
     for (path, code) in expected {
-      #expect(await failure { try await read(UploadBody([.file("f", at: path)])) } == code)
+      #expect(await failure { try await read([.file("f", at: path)]) } == code)
     }
     let file = try folder.write("file", [1, 2, 3])
-    let beyond = UploadBody([.file("f", at: file, range: 1..<4)])
+    let beyond: [UploadPart] = [.file("f", at: file, range: 1..<4)]
     #expect(await failure { try await read(beyond) } == .invalidPart)
   }
 
@@ -109,7 +109,7 @@ import Testing
   ) async throws -> UploadError.Code? {
     let folder = try TemporaryFolder()
     let path = try folder.write("file", sampleBytes(count))
-    let prepared = try await UploadBody([.file("f", at: path)]).prepare()
+    let prepared = try await PreparedUpload([.file("f", at: path)])
     var pieces = prepared.pieces().makeAsyncIterator()
     var received = 0
     do {
@@ -147,9 +147,9 @@ import Testing
 
   @Test func `a sequence has the length that it says`() async throws {
     func code(_ length: UInt64?, failsAt: Int? = nil) async -> UploadError.Code? {
-      let body = UploadBody([
+      let body: [UploadPart] = [
         UploadPart("s", .pieces(sampleBytes(5_000), length: length, failsAt: failsAt))
-      ])
+      ]
       return await failure { try await read(body) }
     }
     #expect(await code(5_000) == nil)
@@ -173,7 +173,7 @@ import Testing
       "a/b; c=\"", "a/b; c=\"\r\n\"", "a/b, c/d", "té/xt",
     ] {
       #expect(!MediaType.isValid(type), "\(type)")
-      let body = UploadBody([.bytes("f", fileName: "f", contentType: type, [])])
+      let body: [UploadPart] = [.bytes("f", fileName: "f", contentType: type, [])]
       #expect(await failure { try await read(body) } == .invalidPart)
     }
   }

@@ -67,7 +67,7 @@ import Testing
   }
 
   private func parse(_ form: MultipartForm) async throws -> [Parsed] {
-    let prepared = try await form.body.prepare()
+    let prepared = try await PreparedUpload(form.parts)
     var bytes: [UInt8] = []
     for try await piece in prepared.pieces() { bytes += piece }
     #expect(prepared.length == nil || prepared.length == UInt64(bytes.count))
@@ -85,11 +85,11 @@ import Testing
     let path = try folder.write("harbour.png", photo)
     let name = "a\"b\r\nX-Evil: 1\r\n\\%22é"
     let form = try MultipartForm(
-      UploadBody([
+      [
         .field("title", "Harbour\r\nat night"), .field("", ""), .file("photo", at: path),
         .bytes(name, fileName: name, contentType: "text/plain; charset=utf-8", Array("é".utf8)),
         UploadPart("live", fileName: "l", .pieces([13, 10], length: 2)),
-      ]))
+      ])
     let parts = try await parse(form)
     let escaped = "a%22b%0D%0AX-Evil: 1%0D%0A\\%22é"
     let expected = [
@@ -111,13 +111,13 @@ import Testing
   }
 
   @Test func `the length is known exactly where that of all parts is`() async throws {
-    let known = try MultipartForm(UploadBody([UploadPart("a", .pieces([1, 2], length: 2))]))
+    let known = try MultipartForm([UploadPart("a", .pieces([1, 2], length: 2))])
     var count: UInt64 = 0
-    let prepared = try await known.body.prepare()
+    let prepared = try await PreparedUpload(known.parts)
     for try await piece in prepared.pieces() { count += UInt64(piece.count) }
     #expect(prepared.length == count)
-    let unknown = try MultipartForm(UploadBody([UploadPart("a", .pieces([1, 2], length: nil))]))
-    let length = try await unknown.body.prepare().length
+    let unknown = try MultipartForm([UploadPart("a", .pieces([1, 2], length: nil))])
+    let length = try await PreparedUpload(unknown.parts).length
     #expect(length == nil)
   }
 
@@ -136,16 +136,16 @@ import Testing
       .field("a", "longlink-longlink-00\(first)"),
     ] {
       var numbers = Listed(numbers: [0, 1, 0, 2])
-      #expect(try MultipartForm(UploadBody([part]), using: &numbers).boundary == second)
+      #expect(try MultipartForm([part], using: &numbers).boundary == second)
     }
-    let boundaries = try (0..<100).map { _ in try MultipartForm(UploadBody([])).boundary }
+    let boundaries = try (0..<100).map { _ in try MultipartForm([]).boundary }
     #expect(Set(boundaries).count == 100)
     #expect(boundaries.allSatisfy { $0.utf8.count == 41 })
   }
 
   @Test func `a content type cannot add a header`() {
     let part = UploadPart.bytes("a", fileName: "a", contentType: "text/plain\r\nX: y", [])
-    let error = #expect(throws: UploadError.self) { try MultipartForm(UploadBody([part])) }
+    let error = #expect(throws: UploadError.self) { try MultipartForm([part]) }
     #expect(error?.code == .invalidPart)
   }
 }

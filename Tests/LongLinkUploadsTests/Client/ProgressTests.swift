@@ -57,7 +57,7 @@ import Testing
       }
       let values = Values()
       let upload = stage.uploader.start(
-        UploadBody([.bytes("f", fileName: "f", sampleBytes(1_000_000))]),
+        [.bytes("f", fileName: "f", sampleBytes(1_000_000))],
         options: UploadOptions(onProgress: { values.add($0, at: simulation.now) }))
       var last: UploadProgress?
       for await progress in upload.progress() {
@@ -80,7 +80,7 @@ import Testing
       let simulation = stage.simulation
       let values = Values()
       _ = try await stage.uploader.upload(
-        UploadBody([.bytes("f", fileName: "f", sampleBytes(1_000_000))]),
+        [.bytes("f", fileName: "f", sampleBytes(1_000_000))],
         options: UploadOptions(
           bytesPerSecond: 50_000, onProgress: { values.add($0, at: simulation.now) }))
       let end = simulation.now
@@ -99,7 +99,7 @@ import Testing
   @Test func `a slow reader gets the latest value`() async throws {
     try await UploadStage.run { stage in
       let upload = stage.uploader.start(
-        UploadBody([.bytes("f", fileName: "f", sampleBytes(1_000_000))]),
+        [.bytes("f", fileName: "f", sampleBytes(1_000_000))],
         options: UploadOptions(bytesPerSecond: 100_000))
       var reader = upload.progress().makeAsyncIterator()
       _ = await reader.next()
@@ -117,7 +117,7 @@ import Testing
       let values = Values()
       let simulation = stage.simulation
       _ = try await stage.uploader.upload(
-        UploadBody([UploadPart("f", fileName: "f", .pieces(sampleBytes(300_000), length: nil))]),
+        [UploadPart("f", fileName: "f", .pieces(sampleBytes(300_000), length: nil))],
         options: UploadOptions(
           bytesPerSecond: 100_000, onProgress: { values.add($0, at: simulation.now) }))
       #expect(values.all.dropLast().allSatisfy { $0.progress.total == nil })
@@ -137,7 +137,7 @@ import Testing
       }
       let count = rate * 7
       _ = try await stage.uploader.upload(
-        UploadBody([.bytes("f", fileName: "f", sampleBytes(count))]),
+        [.bytes("f", fileName: "f", sampleBytes(count))],
         options: UploadOptions(bytesPerSecond: rate))
       #expect(stage.uploads.state.withLock { $0.appends.allSatisfy { $0.count <= rate } })
       let items = times.withLock { $0 }

@@ -22,7 +22,7 @@ import Testing
 
   /// Starts an upload, and stops it as a process that dies: nothing is told to the server.
   private func interrupt(
-    _ stage: UploadStage, _ body: UploadBody, _ options: UploadOptions, at count: Int
+    _ stage: UploadStage, _ body: [UploadPart], _ options: UploadOptions, at count: Int
   ) async {
     let client: LongLinkClient
     do {
@@ -47,7 +47,7 @@ import Testing
     let folder = try TemporaryFolder()
     try await UploadStage.run { stage in
       for name in [String(repeating: "r", count: 255), String(repeating: "ä", count: 127)] {
-        let body = UploadBody([.bytes("f", fileName: "f", [1])])
+        let body: [UploadPart] = [.bytes("f", fileName: "f", [1])]
         let options = UploadOptions(record: folder.path(name))
         _ = try await stage.uploader.upload(body, options: options)
       }
@@ -62,7 +62,7 @@ import Testing
     let path = try folder.write("file", bytes)
     let record = folder.path("record")
     try await UploadStage.run { stage in
-      let body = UploadBody([.field("title", "a\"%\n"), .file("f", at: path)])
+      let body: [UploadPart] = [.field("title", "a\"%\n"), .file("f", at: path)]
       let options = UploadOptions(record: record)
       await interrupt(stage, body, options, at: 300_000)
       let attributes = try FileManager.default.attributesOfItem(atPath: record)
@@ -90,7 +90,7 @@ import Testing
     let folder = try TemporaryFolder()
     let options = UploadOptions(record: folder.path("record"), patience: .seconds(1))
     try await UploadStage.run { stage in
-      let body = UploadBody([.field("a", "b")])
+      let body: [UploadPart] = [.field("a", "b")]
       stage.uploads.script.lostAnswers = [12: 100]
       let error = await failure(stage.uploader.start(body, options: options))
       #expect(error?.code == .unreachable, "\(String(describing: error))")
@@ -104,7 +104,7 @@ import Testing
     let folder = try TemporaryFolder()
     let options = UploadOptions(record: folder.path("record"), patience: .seconds(1))
     try await UploadStage.run { stage in
-      let body = UploadBody([.bytes("f", fileName: "f", sampleBytes(100_000))])
+      let body: [UploadPart] = [.bytes("f", fileName: "f", sampleBytes(100_000))]
       stage.uploads.script.lostAnswers = [15: 100]
       let error = await failure(stage.uploader.start(body, options: options))
       #expect(error?.code == .unreachable, "\(String(describing: error))")
@@ -121,13 +121,13 @@ import Testing
     let path = try folder.write("file", sampleBytes(1_000_000))
     let options = UploadOptions(record: folder.path("record"))
     try await UploadStage.run { stage in
-      let body = UploadBody([.file("f", at: path)])
+      let body: [UploadPart] = [.file("f", at: path)]
       await interrupt(stage, body, options, at: 100_000)
       let before = try Data(contentsOf: URL(filePath: folder.path("record")))
       for other in [
-        UploadBody([.file("g", at: path)]), UploadBody([.file("f", at: path, fileName: "other")]),
-        UploadBody([.file("f", at: path, range: 0..<999_999)]),
-        UploadBody([.file("f", at: path), .field("a", "b")]), UploadBody([.field("f", "b")]),
+        [.file("g", at: path)], [.file("f", at: path, fileName: "other")],
+        [.file("f", at: path, range: 0..<999_999)],
+        [.file("f", at: path), .field("a", "b")], [.field("f", "b")],
       ] {
         let error = await failure(stage.uploader.start(other, options: options))
         #expect(error?.code == .otherRecord)
@@ -149,7 +149,7 @@ import Testing
       stage.uploads.script.onItem = { [uploads = stage.uploads] count in
         if count == 300_000 { uploads.script.rejections[14] = [Rejection(507)] }
       }
-      let body = UploadBody([.bytes("f", fileName: "f", sampleBytes(500_000))])
+      let body: [UploadPart] = [.bytes("f", fileName: "f", sampleBytes(500_000))]
       #expect(await failure(stage.uploader.start(body, options: options))?.code == .noSpace)
       stage.uploads.script.onItem = nil
       _ = try await stage.uploader.upload(body, options: options)
@@ -163,7 +163,7 @@ import Testing
     let options = UploadOptions(record: folder.path("record"))
     try await UploadStage.run { stage in
       let bytes = sampleBytes(1_000_000)
-      let body = UploadBody([.bytes("f", fileName: "f", bytes)])
+      let body: [UploadPart] = [.bytes("f", fileName: "f", bytes)]
       await interrupt(stage, body, options, at: 100_000)
       let key = stage.uploads.only?.request.key
       stage.uploads.forgetAll()
@@ -181,7 +181,7 @@ import Testing
       #expect(UploadRecord(Array(whole.bytes[..<count])) == nil)
     }
     try await UploadStage.run { stage in
-      let body = UploadBody([.field("a", "b")])
+      let body: [UploadPart] = [.field("a", "b")]
       for content in ["", "x", "longlink upload record 2\n"] {
         let path = try folder.write("record", Array(content.utf8))
         let options = UploadOptions(record: path)

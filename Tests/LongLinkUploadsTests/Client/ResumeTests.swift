@@ -46,7 +46,7 @@ import Testing
       stage.uploads.script.mostAppend = 500_000
       stage.uploads.script.forgetsCutAppends = seed % 2 == 0
       stage.uploads.script.onItem = every(step) { stage.simulation.network.loseAllLinks() }
-      let receipt = try await stage.uploader.upload(UploadBody([.file("f", at: path)]))
+      let receipt = try await stage.uploader.upload([.file("f", at: path)])
       #expect(stage.uploads.only?.bytes == bytes)
       #expect(receipt.size == 2_000_000)
       #expect(stage.uploads.count(13) > 0)
@@ -64,7 +64,7 @@ import Testing
         return Pieces(bytes: Array(bytes[Int(offset)...]), size: 10_000)
       }
       _ = try await stage.uploader.upload(
-        UploadBody([.field("title", "live"), UploadPart("f", fileName: "f", live)]))
+        [.field("title", "live"), UploadPart("f", fileName: "f", live)])
       #expect(stage.uploads.only?.bytes == Array("live".utf8) + bytes)
       let made = offsets.withLock { $0 }
       // Once at first, and then only after a loss, at offsets of appends.
@@ -88,7 +88,7 @@ import Testing
           try await stage.server.start()
         }
       }
-      let upload = stage.uploader.start(UploadBody([.bytes("f", fileName: "f", bytes)]))
+      let upload = stage.uploader.start([.bytes("f", fileName: "f", bytes)])
       _ = try await upload.receipt
       #expect(stage.uploads.only?.bytes == bytes)
       #expect(stage.uploads.count(12) == 1)
@@ -101,7 +101,7 @@ import Testing
       stage.uploads.script.onItem = every(400_000) {
         for link in stage.simulation.network.links { link.silence(.both) }
       }
-      _ = try await stage.uploader.upload(UploadBody([.bytes("f", fileName: "f", bytes)]))
+      _ = try await stage.uploader.upload([.bytes("f", fileName: "f", bytes)])
       let upload = try #require(stage.uploads.only)
       #expect(upload.bytes == bytes)
       #expect(upload.generation > 1)
@@ -114,7 +114,7 @@ import Testing
       stage.uploads.script.lostAnswers = [14: 1]
       stage.uploads.script.lostAnswers[type] = 1
       let bytes = sampleBytes(200_000)
-      _ = try await stage.uploader.upload(UploadBody([.bytes("f", fileName: "f", bytes)]))
+      _ = try await stage.uploader.upload([.bytes("f", fileName: "f", bytes)])
       #expect(stage.uploads.only?.bytes == bytes)
       #expect(stage.uploads.only?.isFinished == true)
       // What the server had was not sent again.
@@ -136,7 +136,7 @@ import Testing
           else { return }
           stage.uploads.change { $0.bytes = Array(bytes[..<place]) }
         }
-        _ = try await stage.uploader.upload(UploadBody([.bytes("f", fileName: "f", bytes)]))
+        _ = try await stage.uploader.upload([.bytes("f", fileName: "f", bytes)])
         #expect(stage.uploads.only?.bytes == bytes)
         #expect(stage.uploads.count(13) == 0)
         #expect(stage.uploads.received == 300_000 + 200_000 - place)
@@ -149,7 +149,7 @@ import Testing
       stage.uploads.script.onAppend = { offset in
         stage.uploads.change { $0.bytes = offset == 0 ? [1] : [] }
       }
-      let upload = stage.uploader.start(UploadBody([.bytes("f", fileName: "f", sampleBytes(10))]))
+      let upload = stage.uploader.start([.bytes("f", fileName: "f", sampleBytes(10))])
       #expect(await failure(upload)?.code == .unreachable)
       #expect(stage.uploads.count(14) < 200)
     }
@@ -162,7 +162,7 @@ import Testing
         if offset == 5_000 { stage.uploads.change { $0.generation += 1 } }
       }
       let upload = stage.uploader.start(
-        UploadBody([.bytes("f", fileName: "f", sampleBytes(10_000))]))
+        [.bytes("f", fileName: "f", sampleBytes(10_000))])
       #expect(await failure(upload)?.code == .takenOver)
       #expect(stage.uploads.only?.bytes.count == 5_000)
     }
@@ -182,11 +182,11 @@ import Testing
         else { return }
         stage.uploads.forgetAll()
       }
-      _ = try await stage.uploader.upload(UploadBody([.bytes("f", fileName: "f", bytes)]))
+      _ = try await stage.uploader.upload([.bytes("f", fileName: "f", bytes)])
       #expect(stage.uploads.only?.bytes == bytes)
       #expect(stage.uploads.count(12) == 3)
       stage.uploads.script.onAppend = { _ in stage.uploads.forgetAll() }
-      let upload = stage.uploader.start(UploadBody([.bytes("f", fileName: "f", bytes)]))
+      let upload = stage.uploader.start([.bytes("f", fileName: "f", bytes)])
       #expect(await failure(upload)?.code == .forgotten)
     }
   }
@@ -195,7 +195,7 @@ import Testing
     try await UploadStage.run { stage in
       stage.uploads.script.onItem = every(100_000) { stage.server.crash() }
       let upload = stage.uploader.start(
-        UploadBody([.bytes("f", fileName: "f", sampleBytes(1_000_000))]),
+        [.bytes("f", fileName: "f", sampleBytes(1_000_000))],
         options: UploadOptions(patience: .seconds(30)))
       let error = await failure(upload)
       #expect(error?.code == .unreachable)
@@ -209,7 +209,7 @@ import Testing
       stage.uploads.script.forgetsCutAppends = true
       stage.uploads.script.onItem = { _ in stage.simulation.network.loseAllLinks() }
       let upload = stage.uploader.start(
-        UploadBody([.bytes("f", fileName: "f", sampleBytes(1_000_000))]))
+        [.bytes("f", fileName: "f", sampleBytes(1_000_000))])
       #expect(await failure(upload)?.code == .unreachable)
       #expect(59...80 ~= stage.simulation.now.nanoseconds / 1_000_000_000)
     }
@@ -221,7 +221,7 @@ import Testing
     try await UploadStage.run { stage in
       stage.uploads.script.keepsNothing = true
       let upload = stage.uploader.start(
-        UploadBody([.bytes("f", fileName: "f", sampleBytes(100_000))]))
+        [.bytes("f", fileName: "f", sampleBytes(100_000))])
       let error = await failure(upload)
       #expect(error?.code == .unreachable)
       #expect(error.map { "\($0)" } == "no progress: the server stores no further bytes")
@@ -236,7 +236,7 @@ import Testing
       stage.uploads.script.mostAppend = 1
       stage.uploads.script.delay[14] = .milliseconds(20)
       let upload = stage.uploader.start(
-        UploadBody([.bytes("f", fileName: "f", sampleBytes(100_000))]))
+        [.bytes("f", fileName: "f", sampleBytes(100_000))])
       #expect(await failure(upload)?.code == .unreachable)
       #expect(59...63 ~= stage.simulation.now.nanoseconds / 1_000_000_000)
     }
@@ -257,13 +257,13 @@ import Testing
       }
       stage.uploads.script.mostAppend = 7
       let receipt = try await stage.uploader.upload(
-        UploadBody([UploadPart("f", fileName: "f", slow)]))
+        [UploadPart("f", fileName: "f", slow)])
       #expect(receipt.size == 40 && stage.uploads.only?.bytes == Array(0..<40))
       stage.uploads.forgetAll()
       var options = UploadOptions()
       options.bytesPerSecond = 5
       _ = try await stage.uploader.upload(
-        UploadBody([.bytes("f", fileName: "f", sampleBytes(600))]), options: options)
+        [.bytes("f", fileName: "f", sampleBytes(600))], options: options)
       #expect(stage.uploads.only?.bytes.count == 600)
     }
   }
@@ -276,7 +276,7 @@ import Testing
       let bytes = sampleBytes(10_000)
       let start = stage.simulation.now
       let upload = stage.uploader.start(
-        UploadBody([.bytes("f", fileName: "f", bytes)]), options: options)
+        [.bytes("f", fileName: "f", bytes)], options: options)
       try await stage.simulation.sleep(for: .seconds(2))
       #expect(stage.uploads.count(14) == 1)
       stage.uploads.script.delay[14] = nil

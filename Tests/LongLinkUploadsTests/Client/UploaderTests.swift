@@ -25,10 +25,10 @@ import Testing
     try await UploadStage.run { stage in
       let live = sampleBytes(70_000, seed: 2)
       let receipt = try await stage.uploader.upload(
-        UploadBody([
+        [
           .field("title", "night"), .file("photo", at: path), .bytes("e", fileName: "empty", []),
           UploadPart("live", fileName: "live", .pieces(live, length: nil)),
-        ]))
+        ])
       let upload = try #require(stage.uploads.only)
       #expect(upload.isFinished)
       #expect(upload.bytes == Array("night".utf8) + file + live)
@@ -50,7 +50,9 @@ import Testing
     try await UploadStage.run { stage in
       stage.uploads.script.mostAppend = 100
       let bytes = sampleBytes(count)
-      let body = UploadBody([UploadPart("f", fileName: "f", .pieces(bytes, length: nil, size: 7))])
+      let body: [UploadPart] = [
+        UploadPart("f", fileName: "f", .pieces(bytes, length: nil, size: 7))
+      ]
       _ = try await stage.uploader.upload(body)
       #expect(stage.uploads.only?.bytes == bytes)
       let appends = stage.uploads.state.withLock { $0.appends }
@@ -64,7 +66,7 @@ import Testing
       stage.uploads.script.delay[UploadMethods.append] = .seconds(10)
       let uploads = (0..<9).map { number in
         // Also if each has an uploader of its own.
-        stage.uploader.start(UploadBody([.bytes("f", fileName: "\(number)", sampleBytes(10))]))
+        stage.uploader.start([.bytes("f", fileName: "\(number)", sampleBytes(10))])
       }
       uploads[5].cancel()
       for (number, upload) in uploads.enumerated() where number != 5 {
@@ -88,7 +90,7 @@ import Testing
       try await UploadStage.run { stage in
         stage.uploads.script.rejections[type] = [Rejection(code, "no")]
         let upload = stage.uploader.start(
-          UploadBody([.bytes("f", fileName: "f", sampleBytes(1_000_000))]))
+          [.bytes("f", fileName: "f", sampleBytes(1_000_000))])
         let failure = await failure(upload)
         #expect(failure?.code == error)
         #expect(failure?.link?.response == code)
@@ -102,7 +104,7 @@ import Testing
     try await simulation.run {
       let server = try await SimulatedServer.start(on: simulation.mainLoop)
       let client = try LongLinkClient(to: server.endpoint, on: simulation.mainLoop)
-      let upload = Uploader(client).start(UploadBody([.field("a", "b")]))
+      let upload = Uploader(client).start([.field("a", "b")])
       #expect(await failure(upload)?.code == .rejected)
       await client.close()
       await server.stop()
@@ -114,11 +116,11 @@ import Testing
       let busy = Rejection(.overloaded, retryAfter: .seconds(3))
       stage.uploads.script.rejections[12] = [busy, busy]
       stage.uploads.script.rejections[14] = [busy, Rejection(.draining)]
-      _ = try await stage.uploader.upload(UploadBody([.field("a", "b")]))
+      _ = try await stage.uploader.upload([.field("a", "b")])
       #expect(stage.uploads.only?.isFinished == true)
       stage.uploads.script.rejections[12] = Array(repeating: busy, count: 100)
       let before = stage.simulation.now
-      let error = await failure(stage.uploader.start(UploadBody([.field("a", "b")])))
+      let error = await failure(stage.uploader.start([.field("a", "b")]))
       #expect(error?.code == .tooManyUploads)
       let seconds = before.duration(to: stage.simulation.now) / .seconds(1)
       #expect(59...64 ~= seconds)
@@ -133,7 +135,7 @@ import Testing
     try await UploadStage.run { stage in
       stage.uploads.script.prefix = prefix
       let upload = stage.uploader.start(
-        UploadBody([.field("a", "b")]), options: UploadOptions(record: folder.path("record")))
+        [.field("a", "b")], options: UploadOptions(record: folder.path("record")))
       let code = await failure(upload)?.code
       // The number alone is one.
       #expect(code == (prefix.isEmpty ? nil : .damaged))
@@ -143,7 +145,7 @@ import Testing
   @Test func `a server that takes no bytes at once gets them one by one`() async throws {
     try await UploadStage.run { stage in
       stage.uploads.script.mostAppend = 0
-      _ = try await stage.uploader.upload(UploadBody([.field("a", "bcd")]))
+      _ = try await stage.uploader.upload([.field("a", "bcd")])
       #expect(stage.uploads.only?.bytes == Array("bcd".utf8))
       #expect(stage.uploads.state.withLock { $0.appends.count } == 3)
     }
@@ -154,7 +156,7 @@ import Testing
       stage.uploads.script.rejections[14] = [
         Rejection(409, body: try AppendConflict(offset: 11, generation: 1).encodedBytes())
       ]
-      let upload = stage.uploader.start(UploadBody([.bytes("f", fileName: "f", sampleBytes(10))]))
+      let upload = stage.uploader.start([.bytes("f", fileName: "f", sampleBytes(10))])
       #expect(await failure(upload)?.code == .damaged)
     }
   }
@@ -164,7 +166,7 @@ import Testing
       try await UploadStage.run { stage in
         stage.uploads.script.delay[15] = .seconds(100)
         let upload = stage.uploader.start(
-          UploadBody([.field("a", "b")]), options: UploadOptions(abortsOnCancel: aborts))
+          [.field("a", "b")], options: UploadOptions(abortsOnCancel: aborts))
         try await stage.simulation.sleep(for: .seconds(5))
         upload.cancel()
         let before = stage.simulation.now
@@ -187,7 +189,7 @@ import Testing
           if count >= 1_500_000 { try? folder.append([1], to: path) }
         }
         let upload = stage.uploader.start(
-          UploadBody([.file("a", at: first), .file("b", at: second)]))
+          [.file("a", at: first), .file("b", at: second)])
         let error = await failure(upload)
         #expect(error?.code == .fileGrew)
         #expect(error?.path == path)

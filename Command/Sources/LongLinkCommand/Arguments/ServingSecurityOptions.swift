@@ -111,7 +111,7 @@ struct ServingSecurityOptions: ParsableArguments {
         guard let certificate = request.certificate else {
           // Over HTTP nobody shows one.
           guard !isRequired else {
-            throw AuthenticationRefusal.unauthenticated("show a certificate, over TLS")
+            throw Rejection(.unauthenticated, "show a certificate, over TLS")
           }
           return .anonymous
         }
@@ -121,12 +121,12 @@ struct ServingSecurityOptions: ParsableArguments {
     }
     configuration.identity.authenticate = { [credentialValidity] request in
       guard let credential = request.credential else {
-        throw AuthenticationRefusal.unauthenticated("say hello with a token first")
+        throw Rejection(.unauthenticated, "say hello with a token first")
       }
       // All are compared, so that the time says nothing of which one is near.
       var found: String?
       for (name, secret) in secrets where isEqual(secret, credential) { found = name }
-      guard let found else { throw AuthenticationRefusal.unauthenticated("unknown token") }
+      guard let found else { throw Rejection(.unauthenticated, "unknown token") }
       return Authentication(Principal(found), validity: credentialValidity)
     }
   }

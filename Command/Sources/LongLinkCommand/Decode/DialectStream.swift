@@ -7,7 +7,7 @@ internal import LongLinkDialects
 enum DialectStream {
   static func items(
     in bytes: [UInt8], of dialect: FrameDialect, from sender: Role
-  ) throws(FrameLayoutError) -> [DecodedItem] {
+  ) throws(DialectTokenError) -> [DecodedItem] {
     // A server's codec needs no token, and reads the frames of a client.
     let server = try DialectCodec(dialect, role: .server)
     let codec = sender == .client ? server : server.mirrored

@@ -7,6 +7,7 @@ import LongLinkCommandSupport
 import LongLinkCore
 import LongLinkHTTP
 import LongLinkReaders
+import LongLinkUploads
 
 /// Why a fetch has failed.
 struct FetchFailure: Error {
@@ -79,7 +80,7 @@ extension FetchCommand {
     }
   }
 
-  private func printXML(_ name: String, _ chunks: HTTPChunks) async throws {
+  private func printXML(_ name: String, _ chunks: BytePieces<LongLinkError>) async throws {
     let elements = DocumentReader(chunks).elements(named: name, error: error)
     do {
       for try await element in elements { try printLine(element.textBytes) }
@@ -89,7 +90,9 @@ extension FetchCommand {
     }
   }
 
-  private func printJSON(_ shape: JSONReader.Shape, _ chunks: HTTPChunks) async throws {
+  private func printJSON(_ shape: JSONReader.Shape, _ chunks: BytePieces<LongLinkError>)
+    async throws
+  {
     let beginning = Beginning()
     let parts = FetchParts(chunks: chunks, beginning: beginning)
     do {
@@ -136,7 +139,7 @@ private final class Beginning {
 private struct FetchParts: AsyncSequence {
   typealias Element = [UInt8]
 
-  let chunks: HTTPChunks
+  let chunks: BytePieces<LongLinkError>
   let beginning: Beginning
 
   func makeAsyncIterator() -> Iterator {
@@ -144,7 +147,7 @@ private struct FetchParts: AsyncSequence {
   }
 
   struct Iterator: AsyncIteratorProtocol {
-    var chunks: HTTPChunks.Iterator
+    var chunks: BytePieces<LongLinkError>.Iterator
     let beginning: Beginning
 
     mutating func next(isolation actor: isolated (any Actor)?) async throws -> [UInt8]? {

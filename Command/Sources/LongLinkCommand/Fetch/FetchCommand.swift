@@ -95,9 +95,9 @@ struct FetchCommand: AsyncParsableCommand {
     var request = HTTPRequest(.get, url)
     if !fields.isEmpty {
       request.method = .post
-      let body = UploadBody(fields.map(\.part))
+      let body: [UploadPart] = fields.map(\.part)
       do throws(UploadError) {
-        _ = try await body.prepare()
+        _ = try await PreparedUpload(body)
       } catch {
         throw Output.usageError("\(error)")
       }

@@ -88,7 +88,7 @@ private struct StormClient {
     machine = LinkMachine(
       servers: [ServerList.Entry(priority: 0, weight: 1)],
       settings: LinkMachine.Settings(
-        reconnect: policy, servers: ServerPolicy(), connectTimeout: StormClient.longTime,
+        reconnect: policy, connectTimeout: StormClient.longTime,
         lingering: StormClient.longTime))
     let start = LinkInstant(nanoseconds: 0)
     machine.start(at: start) { generator.next() }

@@ -60,10 +60,10 @@ struct UploadCommand: AsyncParsableCommand {
       // A server that comes back within the minute is found.
       configuration.reconnect.cap = .seconds(5)
     }
-    let body = UploadBody(
-      fields.map { .field($0.name, $0.value) } + files.map { .file("file", at: $0) })
+    let body: [UploadPart] =
+      fields.map { .field($0.name, $0.value) } + files.map { .file("file", at: $0) }
     do throws(UploadError) {
-      _ = try await body.prepare()
+      _ = try await PreparedUpload(body)
     } catch {
       throw Output.usageError("\(error)")
     }
@@ -85,7 +85,7 @@ struct UploadCommand: AsyncParsableCommand {
   }
 
   private func upload(
-    _ body: UploadBody, through client: LongLinkClient
+    _ body: [UploadPart], through client: LongLinkClient
   ) async -> Result<UploadReceipt, Failure> {
     do throws(LongLinkError) {
       try await client.connect()

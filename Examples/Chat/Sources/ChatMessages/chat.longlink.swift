@@ -8,19 +8,19 @@ public import LongLinkProtobufC
 public nonisolated enum ChatMethods {
   /// Enters a room: from now on the room's pushes go to this connection.
   public static var join: LongLinkProtobufC::RPCMethod<ChatMessages::JoinRequest, ChatMessages::JoinReply> {
-    LongLinkProtobufC::RPCMethod(1, "Join", of: "chat.Chat", idempotency: .idempotent)
+    LongLinkProtobufC::RPCMethod(1, "Join", of: "chat.Chat", options: .init(retry: .idempotent))
   }
   /// Leaves a room; the end of the connection has the same effect.
   public static var leave: LongLinkProtobufC::RPCMethod<ChatMessages::LeaveRequest, ChatMessages::LeaveReply> {
-    LongLinkProtobufC::RPCMethod(2, "Leave", of: "chat.Chat", idempotency: .idempotent)
+    LongLinkProtobufC::RPCMethod(2, "Leave", of: "chat.Chat", options: .init(retry: .idempotent))
   }
   /// Sends a message. A message that is sent twice is published once.
   public static var send: LongLinkProtobufC::RPCMethod<ChatMessages::SendRequest, ChatMessages::SendReply> {
-    LongLinkProtobufC::RPCMethod(3, "Send", of: "chat.Chat", idempotency: .idempotent)
+    LongLinkProtobufC::RPCMethod(3, "Send", of: "chat.Chat", options: .init(retry: .idempotent))
   }
   /// The messages of a room before or after a number.
   public static var history: LongLinkProtobufC::RPCMethod<ChatMessages::HistoryRequest, ChatMessages::HistoryReply> {
-    LongLinkProtobufC::RPCMethod(4, "History", of: "chat.Chat", idempotency: .readOnly)
+    LongLinkProtobufC::RPCMethod(4, "History", of: "chat.Chat", isReadOnly: true)
   }
 }
 

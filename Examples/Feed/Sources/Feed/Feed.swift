@@ -86,9 +86,9 @@ struct Send: AsyncParsableCommand {
   func run() async throws {
     let client = try server.client()
     let screen = Screen()
-    let body = UploadBody([
+    let body: [UploadPart] = [
       .field("title", title), .field("place", place), .file("photograph", at: photograph),
-    ])
+    ]
     let upload = Uploader(client).start(body)
     for await progress in upload.progress() { screen.show(progress) }
     do {

@@ -8,15 +8,15 @@ public import LongLinkProtobufC
 public nonisolated enum HubMethods {
   /// The method `Register`.
   public static var register: LongLinkProtobufC::RPCMethod<Telemetry::RegisterRequest, Telemetry::RegisterReply> {
-    LongLinkProtobufC::RPCMethod(100, "Register", of: "telemetry.Hub", idempotency: .unknown)
+    LongLinkProtobufC::RPCMethod(100, "Register", of: "telemetry.Hub")
   }
   /// The method `Report`.
   public static var report: LongLinkProtobufC::RPCMethod<LongLinkProtobufC::Streamed<Telemetry::Reading>, Telemetry::ReportReply> {
-    LongLinkProtobufC::RPCMethod(101, "Report", of: "telemetry.Hub", idempotency: .unknown)
+    LongLinkProtobufC::RPCMethod(101, "Report", of: "telemetry.Hub")
   }
   /// The method `Watch`.
   public static var watch: LongLinkProtobufC::RPCMethod<Telemetry::WatchRequest, LongLinkProtobufC::Streamed<Telemetry::Reading>> {
-    LongLinkProtobufC::RPCMethod(102, "Watch", of: "telemetry.Hub", idempotency: .unknown)
+    LongLinkProtobufC::RPCMethod(102, "Watch", of: "telemetry.Hub")
   }
 }
 

@@ -15,7 +15,7 @@ configuration.security = try .tls(
   TLSServerConfiguration(chainFile: "server.pem", keyFile: "server-key.pem"))
 configuration.identity.authenticate = { client in
   guard let principal = principals[client.credential ?? []] else {
-    throw AuthenticationRefusal.unauthenticated("unknown token")
+    throw Rejection(.unauthenticated, "unknown token")
   }
   return Authentication(principal)
 }

@@ -112,7 +112,7 @@ import Testing
       [
         "LongLinkProtobufC::RPCMethod<M::A, M::B> {",
         "RPCMethod<M::A, LongLinkProtobufC::Streamed<M::B>> {",
-        "LongLinkProtobufC::RPCMethod(2, \"Down\", of: \"S\", idempotency: .unknown)",
+        "LongLinkProtobufC::RPCMethod(2, \"Down\", of: \"S\")",
         "RPCMethod<LongLinkProtobufC::Streamed<M::A>, M::B> {",
         "RPCMethod<LongLinkProtobufC::Streamed<M::A>, LongLinkProtobufC::Streamed<M::B>> {",
       ])

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import LongLinkCore
+
 /// A dialect's code for a failed request.
 public struct DialectErrorCode: Hashable, Sendable {
   /// The number on the wire.
@@ -20,10 +22,10 @@ public struct DialectErrorCode: Hashable, Sendable {
   }
 
   /// The number, name and explanation in one line.
-  package var summary: String {
+  var summary: String {
     let title = name.isEmpty ? "\(code)" : "\(code) \(name)"
     return text.isEmpty ? title : "\(title): \(text)"
   }
 
-  package var meaning: ResponseCode { native ?? ResponseCode(rawValue: code) ?? .failed }
+  var meaning: ResponseCode { native ?? ResponseCode(rawValue: code) ?? .failed }
 }

@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The body of an upload: parts in order, each from memory, a file or a sequence.
+/// One part of an upload: a file, or the value of a form's field. The bytes are in memory, in a file
+/// or come from a sequence.
 ///
 /// ```swift
-/// let body = UploadBody([
+/// let parts: [UploadPart] = [
 ///   .field("title", "Harbour at night"),
 ///   .file("photo", at: "harbour.jpg"),
-/// ])
+/// ]
 /// ```
 ///
-/// Nothing is read before the body is sent, and then only a few pieces at a time.
-public struct UploadBody: Sendable {
-  /// The parts in their order.
-  public var parts: [UploadPart]
-
-  /// Makes a body of parts.
-  public init(_ parts: [UploadPart]) {
-    self.parts = parts
-  }
-}
-
-/// One part of an upload: a file, or the value of a form's field.
+/// Nothing is read before the part is sent, and then only a few pieces at a time.
 public struct UploadPart: Sendable {
   /// The name of the field.
   public var field: String

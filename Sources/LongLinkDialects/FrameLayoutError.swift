@@ -16,12 +16,12 @@ public struct FrameLayoutError: Error, Hashable, Sendable, CustomStringConvertib
   public var description: String { "\(field): \(reason)" }
 
   /// Returns the same error with `part` in front of its path.
-  package func inside(_ part: String) -> FrameLayoutError {
+  func inside(_ part: String) -> FrameLayoutError {
     FrameLayoutError("\(part).\(field)", reason)
   }
 
-  /// The error with its path in the short JSON form, where `both` stands for request and response.
-  package var inBoth: FrameLayoutError {
+  /// This error with its path in the JSON form that has one shape for both frames.
+  var inBoth: FrameLayoutError {
     for shape in ["request", "response"] where field.hasPrefix("\(shape).") {
       return FrameLayoutError("both\(field.dropFirst(shape.count))", reason)
     }

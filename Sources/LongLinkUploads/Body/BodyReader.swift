@@ -1,34 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The bytes of a body, in pieces.
-public struct UploadPieces: AsyncSequence, Sendable {
-  let body: PreparedUpload
-  let offset: UInt64
-
-  /// Begins to read.
-  public func makeAsyncIterator() -> Iterator { Iterator(reader: BodyReader(body, from: offset)) }
-
-  /// A reader of the body's pieces.
-  public struct Iterator: AsyncIteratorProtocol {
-    let reader: BodyReader
-
-    /// Returns the next piece; nil at the end.
-    ///
-    /// Throws, after the bytes before it, the error of a file that has changed or cannot be read,
-    /// or of a sequence that failed or does not have its `length`.
-    public mutating func next(
-      isolation actor: isolated (any Actor)? = #isolation
-    ) async throws(UploadError) -> [UInt8]? {
-      try await reader.next(isolation: actor)
-    }
-
-    /// Returns the next piece; nil at the end.
-    public mutating func next() async throws(UploadError) -> [UInt8]? {
-      try await next(isolation: nil)
-    }
-  }
-}
-
 /// Reads the parts of a body one after the other, from an offset on.
 final class BodyReader {
   private enum Current {
