@@ -20,7 +20,7 @@ public struct FrameLayoutError: Error, Hashable, Sendable, CustomStringConvertib
     FrameLayoutError("\(part).\(field)", reason)
   }
 
-  /// This error with its path in the JSON form that has one shape for both frames.
+  /// The error with its path in the short JSON form, where `both` stands for request and response.
   var inBoth: FrameLayoutError {
     for shape in ["request", "response"] where field.hasPrefix("\(shape).") {
       return FrameLayoutError("both\(field.dropFirst(shape.count))", reason)

@@ -44,7 +44,7 @@ public struct ServerEntry: Hashable, Sendable {
 extension [ServerEntry] {
   /// Servers in order of preference: each client uses the first one that is available.
   ///
-  /// When that one fails, clients go to the next. They come back to a better one when it is
+  /// When that server fails, clients go to the next one. They come back to a better one when it is
   /// available again: see `ReconnectPolicy.preferredRetry`.
   public static func inOrder(_ endpoints: [Endpoint]) -> [ServerEntry] {
     endpoints.enumerated().map { ServerEntry($1, priority: $0) }

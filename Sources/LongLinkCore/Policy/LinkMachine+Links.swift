@@ -31,7 +31,8 @@ extension LinkMachine {
     list.forgetTries()
     // Alternatives matter only while the servers of the list are unavailable.
     if case .listed = link.target { alternatives = [] }
-    // A response can be an error: if an error ratio is watched, it decides.
+    // Even an error is a response. If an error ratio is watched, it decides whether the server
+    // works.
     if settings.reconnect.errorRatio == nil { succeeded(link.target) }
     effects.append(.proven(attempt))
   }

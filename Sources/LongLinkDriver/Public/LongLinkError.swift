@@ -171,7 +171,8 @@ public struct LongLinkError: Error, Sendable {
   /// In a dialect, the number that stands for `response` on the wire; `detail` has its name and
   /// meaning.
   public var dialectCode: UInt32? { storage.dialectCode }
-  /// The body of the peer's response: the application's from code 1000 on, else a text for people.
+  /// The body of the peer's response: the application's from code 1000 on, otherwise a text for
+  /// people.
   public var body: [UInt8] { storage.body }
   /// The retry delay for which the peer, or a proxy in its place, asked, unchanged and up to 49
   /// days; nil if none. The library itself waits at most `ReconnectPolicy.longestHint`.

@@ -6,7 +6,7 @@ internal import LongLinkTransport
 internal import LongLinkUploads
 internal import Synchronization
 
-/// A body, and the exchange that it belongs to.
+/// The unread body of a response, and the exchange that it belongs to.
 final class ChunkSource: Sendable {
   private let body: Mutex<ResponseBody?>
   private let exchange: ExchangeTail

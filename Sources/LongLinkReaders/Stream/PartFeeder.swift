@@ -12,7 +12,7 @@ protocol FeedableReader: ~Copyable {
 extension XMLReader: FeedableReader {}
 extension JSONReader: FeedableReader {}
 
-/// A reader, and the parts that it is fed.
+/// Feeds a reader with the parts of a sequence.
 final class PartFeeder<Reader: FeedableReader & ~Copyable, Parts: AsyncSequence>: ElementFeeder
 where Parts.Element: Sequence<UInt8> {
   private var reader: Reader

@@ -16,9 +16,9 @@ extension ServerConfiguration {
     /// who it is, or its credential has expired; with 403 (`forbidden`) if it may not connect. After
     /// 401 a client comes back with a new credential, and stops if it is refused twice with the same
     /// one. If the function throws anything else, or takes too long, the client gets 503 and may
-    /// come back. It runs in a task on the connection's loop, which it must
-    /// not block; the task is cancelled when the time is over or the connection ends. Requests over
-    /// HTTP pass the same function, each on its own.
+    /// come back. It runs in a task on the connection's loop, which it must not block; the task is
+    /// cancelled when the time is over or the connection ends. It also decides about each request
+    /// over HTTP separately.
     public var authenticate: (@Sendable (AuthenticationRequest) async throws -> Authentication)?
     /// The most time for `authenticate`, including its wait to begin; above zero. Default 5 s.
     public var timeout: Duration = .seconds(5)

@@ -31,17 +31,17 @@ public struct SimulationError: Error, Hashable, Sendable {
   public let code: Code
   /// The virtual time of the failure.
   public let time: LinkInstant
-  /// The file in which the body waited: the place of its only known wait, or of the only one of its
-  /// other tasks; else that of `run`. It is the module and the name of the file, as in `#fileID`.
+  /// The file in which the body waited, as its module and name, like `#fileID`: the place of its
+  /// only known wait, or else of its other tasks' only known wait; otherwise the place of `run`.
   ///
-  /// Known are `sleep` of a ``Simulation``, and the waits of ``SimulatedServer`` and
-  /// ``SimulatedClient``. A test can record its issue there.
+  /// Known waits are `sleep` of a ``Simulation``, and those of ``SimulatedServer`` and
+  /// ``SimulatedClient``. A test can record its issue at this place.
   public var fileID: String { place.fileID }
   /// The number of the line in `fileID`, from 1.
   public var line: Int { place.line }
   package let place: SourcePlace
-  /// The state at that time: what each task waits for and where, requests that have not ended,
-  /// loops with their timers, streams, and the last events.
+  /// The state at that time: the waits of tasks and their places, unfinished requests, loops with
+  /// their timers, streams, and the last events.
   public let state: String
 }
 

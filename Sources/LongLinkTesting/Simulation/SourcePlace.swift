@@ -7,7 +7,7 @@ package struct SourcePlace: Hashable, Sendable {
   /// The number of the line, from 1.
   package let line: Int
 
-  /// Makes a place, by default that of the call.
+  /// Makes a place, by default the place of the call.
   package init(fileID: String = #fileID, line: Int = #line) {
     self.fileID = fileID
     self.line = line
