@@ -809,7 +809,7 @@ const ProtobufCMessageDescriptor longlink__demo__stats_reply__descriptor =
   (ProtobufCMessageInit) longlink__demo__stats_reply__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor longlink__demo__count_request__field_descriptors[6] =
+static const ProtobufCFieldDescriptor longlink__demo__count_request__field_descriptors[7] =
 {
   {
     "count",
@@ -883,8 +883,21 @@ static const ProtobufCFieldDescriptor longlink__demo__count_request__field_descr
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "after",
+    7,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__CountRequest, has_after),
+    offsetof(Longlink__Demo__CountRequest, after),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned longlink__demo__count_request__field_indices_by_name[] = {
+  6,   /* field[6] = after */
   0,   /* field[0] = count */
   3,   /* field[3] = fail_after */
   4,   /* field[4] = fail_code */
@@ -895,7 +908,7 @@ static const unsigned longlink__demo__count_request__field_indices_by_name[] = {
 static const ProtobufCIntRange longlink__demo__count_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor longlink__demo__count_request__descriptor =
 {
@@ -905,7 +918,7 @@ const ProtobufCMessageDescriptor longlink__demo__count_request__descriptor =
   "Longlink__Demo__CountRequest",
   "longlink.demo",
   sizeof(Longlink__Demo__CountRequest),
-  6,
+  7,
   longlink__demo__count_request__field_descriptors,
   longlink__demo__count_request__field_indices_by_name,
   1,  longlink__demo__count_request__number_ranges,

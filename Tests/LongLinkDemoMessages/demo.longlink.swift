@@ -107,23 +107,26 @@ package nonisolated struct StatsReply: Swift.Hashable, Swift.Sendable {
   }
 }
 
-/// Route 6, Count: `count` items, each a Tick, and then an empty response. The client sends none.
+/// Route 6, Count: items, each a Tick, with the numbers after `after` up to `count`, and then an empty
+/// response. The client sends none.
 package nonisolated struct CountRequest: Swift.Hashable, Swift.Sendable {
-  /// How many items.
+  /// The number of the last item.
   package var count: Swift.UInt32 = 0
   /// The time between two of them.
   package var intervalMilliseconds: Swift.UInt32 = 0
   /// The size of their padding. 400 if an item is larger than the body limit of either side; 429
   /// while the paddings of all streams of the server take more than 32 MiB.
   package var itemBytes: Swift.UInt32 = 0
-  /// After so many items the response is an error, with the code and the detail below. 0, or a
-  /// number above `count`: never.
+  /// After the item with this number the response is an error, with the code and the detail below. 0,
+  /// or a number above `count`: never.
   package var failAfter: Swift.UInt32 = 0
   /// 1,000 to 8,388,607, or an error of wire.md section 14; 400 for any other, if `fail_after` is
   /// not 0.
   package var failCode: Swift.UInt32 = 0
   /// The body of the error.
   package var failDetail: Swift.String = ""
+  /// The number of the last item that the client has. The items go on after it.
+  package var after: Swift.UInt32 = 0
 
   /// Makes a message. Omitted fields have the values that absent fields decode to.
   package init(
@@ -132,7 +135,8 @@ package nonisolated struct CountRequest: Swift.Hashable, Swift.Sendable {
     itemBytes: Swift.UInt32 = 0,
     failAfter: Swift.UInt32 = 0,
     failCode: Swift.UInt32 = 0,
-    failDetail: Swift.String = ""
+    failDetail: Swift.String = "",
+    after: Swift.UInt32 = 0
   ) {
     self.count = count
     self.intervalMilliseconds = intervalMilliseconds
@@ -140,6 +144,7 @@ package nonisolated struct CountRequest: Swift.Hashable, Swift.Sendable {
     self.failAfter = failAfter
     self.failCode = failCode
     self.failDetail = failDetail
+    self.after = after
   }
 }
 
@@ -444,6 +449,10 @@ nonisolated extension LongLinkDemoMessages::CountRequest: LongLinkProtobufC::Pro
       if !value.failDetail.isEmpty {
         unsafe message.fail_detail = try arena.string(value.failDetail)
       }
+      if value.after != 0 {
+        unsafe message.has_after = 1
+        unsafe message.after = value.after
+      }
     },
     read: { reader in
       var value = LongLinkDemoMessages::CountRequest()
@@ -461,6 +470,8 @@ nonisolated extension LongLinkDemoMessages::CountRequest: LongLinkProtobufC::Pro
           value.failCode = try reader.uint32()
         case 6:
           value.failDetail = try reader.string()
+        case 7:
+          value.after = try reader.uint32()
         default: try reader.skip()
         }
       }

@@ -119,10 +119,12 @@ struct  Longlink__Demo__CountRequest
   protobuf_c_boolean has_fail_code;
   uint32_t fail_code;
   char *fail_detail;
+  protobuf_c_boolean has_after;
+  uint32_t after;
 };
 #define LONGLINK__DEMO__COUNT_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__count_request__descriptor) \
-    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL }
+    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, 0 }
 
 
 struct  Longlink__Demo__SumReply

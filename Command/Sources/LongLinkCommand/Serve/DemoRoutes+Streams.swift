@@ -95,14 +95,14 @@ extension DemoRoutes {
     return Rejection(code, request.failDetail)
   }
 
-  /// Writes as many items as the request asks for, up to its error.
+  /// Writes the items that the request asks for, up to its error.
   private static func count(
     _ message: CountRequest, _ padding: [UInt8], _ request: InboundRequest,
     to writer: ItemWriter<[UInt8]>
   ) async throws {
     let fails = message.failAfter > 0 && message.failAfter <= message.count
     let count = UInt64(fails ? message.failAfter : message.count)
-    var number: UInt64 = 0
+    var number = UInt64(message.after)
     while number < count {
       number += 1
       try await write(Tick(number: number, padding: padding), to: writer)

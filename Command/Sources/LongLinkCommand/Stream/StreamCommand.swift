@@ -3,6 +3,7 @@
 import ArgumentParser
 import LongLink
 import LongLinkCommandSupport
+import LongLinkDemoMessages
 
 /// `longlink stream`.
 struct StreamCommand: AsyncParsableCommand {
@@ -18,6 +19,12 @@ struct StreamCommand: AsyncParsableCommand {
 
       With --items each line of standard input is sent as an item, as soon as it is complete. Use \
       --upload for a message type that takes items and sends none.
+
+      With --resume the stream is opened again after a delay, until --deadline, when its \
+      connection is lost, and when the server drains or asks for another attempt later. Each \
+      return is reported on standard error. Type 6, Count of `longlink serve`, is asked for the \
+      items after the last one. Other types get the same request again, so that items may come \
+      twice. The body of the response is not printed.
 
       Exit codes: 0 the response had code 200, or --limit was reached, 64 wrong arguments, \
       3 could not connect, 4 deadline exceeded here or in the server, 5 rejected, 6 corrupted or \
@@ -60,11 +67,17 @@ struct StreamCommand: AsyncParsableCommand {
   @Flag(help: "The same, and ask for no items.")
   var upload = false
 
+  @Flag(help: "Open the stream again when it is cut off.")
+  var resume = false
+
   func validate() throws {
     guard !(json && raw) else { throw ValidationError("Give --json or --raw, not both.") }
     guard !(items && upload) else { throw ValidationError("Give --items or --upload, not both.") }
     guard !(items || upload) || body.standardInput == nil else {
       throw ValidationError("Standard input is either the body ('-') or the items, not both.")
+    }
+    guard !(resume && (items || upload)) else {
+      throw ValidationError("--resume is for streams without items of standard input.")
     }
     guard !upload || limit == nil else {
       throw ValidationError("--limit counts items of the server; with --upload there are none.")
@@ -115,8 +128,20 @@ extension StreamCommand {
         try await exchange(items, writer, printer)
       }
     }
-    let stream = client.stream(type, bytes, options: options)
     var number = 0
+    if resume {
+      let request = ResumableRequest(type, bytes)
+      let stream = client.stream(type, options: options, resuming: { request.body(after: $0) })
+      for try await event in stream.events {
+        switch event {
+        case .item(let item): try show(item, &number, printer)
+        case .resumed(let error, let attempts):
+          StreamPrinter.report(returnAfter: error, attempts: attempts, items: number)
+        }
+      }
+      return []
+    }
+    let stream = client.stream(type, bytes, options: options)
     for try await item in stream { try show(item, &number, printer) }
     return stream.response ?? []
   }
@@ -164,5 +189,28 @@ extension StreamCommand {
     } catch let error as LongLinkError where error.code != .tooLarge {
       // The exchange has ended: the response says why, after the items.
     }
+  }
+}
+
+// MARK: - The request of a stream that is opened again
+
+/// A request that asks for the rest of a stream, where its message type is known.
+private struct ResumableRequest {
+  private let bytes: [UInt8]
+  /// The request, if it is one of Count.
+  private let count: CountRequest?
+
+  init(_ type: MessageType, _ bytes: [UInt8]) {
+    self.bytes = bytes
+    count = type == DemoRoutes.count ? try? CountRequest(copying: bytes) : nil
+  }
+
+  /// The body that asks for what follows an item.
+  func body(after item: [UInt8]?) -> [UInt8] {
+    guard var count, let item, let tick = try? Tick(copying: item),
+      let number = UInt32(exactly: tick.number)
+    else { return bytes }
+    count.after = number
+    return (try? count.encodedBytes()) ?? bytes
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import LongLink
 import LongLinkCommandSupport
 
 /// Prints the items of `longlink stream`.
@@ -30,6 +31,14 @@ struct StreamPrinter: Sendable {
   /// Prints the body of the response, if it has one.
   func show(response body: [UInt8]) throws {
     if !body.isEmpty { try show(body, numbered: nil) }
+  }
+
+  /// Reports that a stream goes on which was cut off, or whose client has moved if there is no
+  /// error.
+  static func report(returnAfter error: LongLinkError?, attempts: Int, items: Int) {
+    let cause = error.map { "attempt \(attempts) after \(CallPrinter.describe($0))" }
+    let text = cause ?? "the client has moved to another connection"
+    Output.error("the stream goes on after item \(items): \(text)")
   }
 
   private func show(_ bytes: [UInt8], numbered number: Int?) throws {

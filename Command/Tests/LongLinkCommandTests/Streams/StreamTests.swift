@@ -205,6 +205,7 @@ import Testing
     [], ["x"], ["6", "--limit", "0"], ["6", "--deadline", "0"], ["6", "--json", "--raw"],
     ["8", "-", "--items"], ["7", "-", "--upload"], ["7", "--items", "--upload"],
     ["7", "--upload", "--limit", "1"], ["6", "--text", "a", "--hex", "00"], ["6", "--count", "2"],
+    ["8", "--items", "--resume"], ["7", "--upload", "--resume"],
     ["6", "--file", "/no/such/file"],
   ])
   func `wrong arguments end with 64`(_ arguments: [String]) async throws {
