@@ -139,7 +139,7 @@ public final class Peer: RequestSender {
   private let reference: LoopBound<Reference>
   private let ownPort: SenderPort
   /// Set before anything that the peer sends is acted on, and again when its credential is renewed.
-  private let identity = Mutex<Identity?>(nil)
+  private let identity = Mutex(Identity())
   /// What its messages take, decoded; nil on a client.
   let decoded: DecodedMemory?
   /// The handlers of its requests.
@@ -148,18 +148,10 @@ public final class Peer: RequestSender {
   let log: PeerLog
 
   /// Who the peer is, and how its connection is secured.
-  private final class Identity: Sendable {
-    let principal: PrincipalRecord?
-    let security: ConnectionSecurity?
-    let client: (any PeerClient)?
-
-    init(
-      principal: PrincipalRecord?, security: ConnectionSecurity?, client: (any PeerClient)?
-    ) {
-      self.principal = principal
-      self.security = security
-      self.client = client
-    }
+  private struct Identity {
+    var principal: PrincipalRecord?
+    var client: (any PeerClient)?
+    var security: Box<ConnectionSecurity>?
   }
 
   /// A number that is unique among the clients of a server, or among the connections of a client.
@@ -167,25 +159,28 @@ public final class Peer: RequestSender {
   /// Where the requests to the peer go.
   public var senderPort: SenderPort { target.ownPort }
   /// The client, with its other connections; nil if it is a client of this connection alone.
-  package var client: (any PeerClient)? { identity.withLock(of: self) { $0 }?.client }
+  package var client: (any PeerClient)? { identity.withLock(of: self) { $0.client } }
   /// The peer of the connection that carries what is sent now.
   private var target: Peer { client?.current ?? self }
   /// Whether this is the connection that carries what is sent to the client.
   package var isCurrent: Bool { target === self }
 
   /// Who the peer is, as a server's `authenticate` has found; nil if nobody was authenticated.
-  package var principalRecord: PrincipalRecord? { identity.withLock(of: self) { $0 }?.principal }
+  package var principalRecord: PrincipalRecord? { identity.withLock(of: self) { $0.principal } }
   /// How the connection is secured, with the peer's verified certificate; nil if it is plain.
-  public var security: ConnectionSecurity? { identity.withLock(of: self) { $0 }?.security }
+  public var security: ConnectionSecurity? {
+    identity.withLock(of: self) { $0.security }?.value
+  }
 
   /// Records who the peer is; on the loop, before anything that it sends is acted on, or with what
-  /// has changed about it.
+  /// has changed about it. A client and a security that are known stay as they are.
   package func identified(
     as principal: PrincipalRecord?, security: ConnectionSecurity?, client: (any PeerClient)? = nil
   ) {
-    guard principal != nil || security != nil || client != nil else { return }
-    identity.withLock(of: self) {
-      $0 = Identity(principal: principal, security: security, client: client ?? $0?.client)
+    identity.withLock(of: self) { identity in
+      identity.principal = principal
+      if let client { identity.client = client }
+      if let security, identity.security == nil { identity.security = Box(security) }
     }
   }
 

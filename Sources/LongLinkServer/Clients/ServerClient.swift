@@ -64,10 +64,10 @@ final class ServerClient: PeerClient {
     var staying: [Peer] = []
   }
 
-  private struct State {
-    /// The connection that opened last. It is apart because most clients have just one.
-    var current: Member?
-    /// The other open connections, the oldest one first.
+  /// The state of a client that has more than one connection or none, or got pushes from other
+  /// loops.
+  private final class Rest {
+    /// The open connections before the current one, the oldest one first.
     var older: [Member] = []
     /// Connections that were told to leave. They count as `ending`.
     var leaving: [Peer] = []
@@ -81,6 +81,51 @@ final class ServerClient: PeerClient {
     var handedOver = 0
     /// Why the last such push could not be sent. As `any Error` it takes only a word.
     var failure: (any Error)?
+
+    /// Whether nothing is in it but the last broadcast.
+    var isOver: Bool {
+      older.isEmpty && leaving.isEmpty && ending == 0 && absences == 0 && handedOver == 0
+        && failure == nil
+    }
+  }
+
+  private struct State {
+    /// The connection that was opened last.
+    var current: Member?
+    /// Nil for most clients.
+    private(set) var rest: Rest?
+
+    var open: [Peer] {
+      var open = rest?.older.map(\.peer) ?? []
+      if let current { open.append(current.peer) }
+      return open
+    }
+
+    /// The rest, made if there is none.
+    mutating func madeRest() -> Rest {
+      if let rest { return rest }
+      let new = Rest()
+      rest = new
+      return new
+    }
+
+    /// Forgets the rest, if the current connection is all that is left and can keep what was sent.
+    mutating func tidy() {
+      guard let current, let rest, rest.isOver else { return }
+      if rest.sent <= current.since {
+        // It takes later broadcasts only.
+        self.current?.sent = max(current.sent, rest.sent)
+      } else if rest.sent > current.last {
+        return
+      }
+      self.rest = nil
+    }
+
+    /// Whether an absence has not ended.
+    func isAway(since absence: UInt64) -> Bool {
+      guard current == nil, let rest else { return false }
+      return rest.ending == 0 && rest.absences == absence
+    }
   }
 
   /// The client's number: that of its first connection.
@@ -98,14 +143,8 @@ final class ServerClient: PeerClient {
   }
 
   var current: Peer? { state.withLock { $0.current?.peer } }
-  var open: [Peer] { state.withLock { Self.open($0) } }
-  var connected: [Peer] { state.withLock { $0.leaving + Self.open($0) } }
-
-  private static func open(_ state: borrowing State) -> [Peer] {
-    var open = state.older.map(\.peer)
-    if let current = state.current { open.append(current.peer) }
-    return open
-  }
+  var open: [Peer] { state.withLock { $0.open } }
+  var connected: [Peer] { state.withLock { ($0.rest?.leaving ?? []) + $0.open } }
 
   /// Makes a newly opened connection the current one, and returns the older ones. `broadcast` is
   /// the last broadcast that has begun, and `last` the last one that has begun on the connection's
@@ -114,22 +153,23 @@ final class ServerClient: PeerClient {
     state.withLock { state in
       guard let previous = state.current else {
         // Broadcasts that have not begun on this loop come here, as to any new client.
-        state.current = Member(peer: peer, since: last, sent: state.sent)
-        state.failure = nil
+        state.current = Member(peer: peer, since: last, sent: state.rest?.sent ?? 0)
+        state.rest?.failure = nil
         return Older()
       }
       // Broadcasts that have already begun come on the older connections.
       state.current = Member(peer: peer, since: broadcast)
-      state.older.append(previous)
+      let rest = state.madeRest()
+      rest.older.append(previous)
       var result = Older()
-      if state.older.count >= ServerClient.mostConnections {
-        let oldest = state.older.removeFirst()
-        state.sent = max(state.sent, oldest.last)
-        state.leaving.append(oldest.peer)
-        state.ending += 1
+      if rest.older.count >= ServerClient.mostConnections {
+        let oldest = rest.older.removeFirst()
+        rest.sent = max(rest.sent, oldest.last)
+        rest.leaving.append(oldest.peer)
+        rest.ending += 1
         result.leaving = [oldest.peer]
       }
-      result.staying = state.older.map(\.peer)
+      result.staying = rest.older.map(\.peer)
       return result
     }
   }
@@ -138,19 +178,20 @@ final class ServerClient: PeerClient {
   /// nothing if it was told to leave before.
   func leave(_ peer: Peer) {
     state.withLock { state in
+      let rest = state.madeRest()
       if let current = state.current, current.peer === peer {
-        state.current = state.older.popLast()
-        state.sent = max(state.sent, current.last)
+        state.current = rest.older.popLast()
+        rest.sent = max(rest.sent, current.last)
         state.current?.follow(current)
-      } else if let index = state.older.firstIndex(where: { $0.peer === peer }) {
-        let left = state.older.remove(at: index)
-        state.sent = max(state.sent, left.last)
-        if index > 0 { state.older[index - 1].follow(left) }
+      } else if let index = rest.older.firstIndex(where: { $0.peer === peer }) {
+        let left = rest.older.remove(at: index)
+        rest.sent = max(rest.sent, left.last)
+        if index > 0 { rest.older[index - 1].follow(left) }
       } else {
-        state.leaving.removeAll { $0 === peer }
+        rest.leaving.removeAll { $0 === peer }
         return
       }
-      state.ending += 1
+      rest.ending += 1
     }
   }
 
@@ -158,27 +199,27 @@ final class ServerClient: PeerClient {
   /// whose number is returned; otherwise nil.
   func ended() -> UInt64? {
     state.withLock { state in
-      state.ending -= 1
-      guard state.current == nil, state.ending == 0 else { return nil }
-      state.absences += 1
-      return state.absences
+      let rest = state.madeRest()
+      rest.ending -= 1
+      guard state.current == nil, rest.ending == 0 else {
+        state.tidy()
+        return nil
+      }
+      rest.absences += 1
+      return rest.absences
     }
   }
 
   /// Whether an absence still lasts, so that the client has no connection.
   func isAway(since absence: UInt64) -> Bool {
-    state.withLock { Self.isAway($0, since: absence) }
-  }
-
-  private static func isAway(_ state: borrowing State, since absence: UInt64) -> Bool {
-    state.current == nil && state.ending == 0 && state.absences == absence
+    state.withLock { $0.isAway(since: absence) }
   }
 
   /// Ends an absence for ever. Returns false if the client has come back.
   func isGone(since absence: UInt64) -> Bool {
     state.withLock { state in
-      guard Self.isAway(state, since: absence) else { return false }
-      state.absences += 1
+      guard state.isAway(since: absence) else { return false }
+      state.rest?.absences += 1
       return true
     }
   }
@@ -192,10 +233,11 @@ final class ServerClient: PeerClient {
       if let current = state.current, current.since < broadcast {
         return current.peer === peer && state.current?.takes(broadcast) == true
       }
-      guard let index = state.older.lastIndex(where: { $0.since < broadcast }),
-        state.older[index].peer === peer
+      guard let rest = state.rest,
+        let index = rest.older.lastIndex(where: { $0.since < broadcast }),
+        rest.older[index].peer === peer
       else { return false }
-      return state.older[index].takes(broadcast)
+      return rest.older[index].takes(broadcast)
     }
   }
 
@@ -207,13 +249,14 @@ final class ServerClient: PeerClient {
   func handOver(_ type: MessageType, bytes: Int) throws(LongLinkError) {
     let bytes = bytes + Self.overhead
     let failure = state.withLock { state -> LongLinkError? in
-      if let failure = state.failure.take() as? LongLinkError { return failure }
-      guard state.handedOver == 0 || state.handedOver + bytes <= shared.mostHandedOver else {
+      let rest = state.madeRest()
+      if let failure = rest.failure.take() as? LongLinkError { return failure }
+      guard rest.handedOver == 0 || rest.handedOver + bytes <= shared.mostHandedOver else {
         return LongLinkError(
           .overloaded, doing: .push(type),
-          detail: "\(state.handedOver) bytes are on the way to the loop of the client's connection")
+          detail: "\(rest.handedOver) bytes are on the way to the loop of the client's connection")
       }
-      state.handedOver += bytes
+      rest.handedOver += bytes
       return nil
     }
     if let failure { throw failure }
@@ -222,8 +265,9 @@ final class ServerClient: PeerClient {
   func handedOver(bytes: Int, _ failure: LongLinkError?) {
     if failure != nil { shared.pushesLost.add(1, ordering: .relaxed) }
     state.withLock { state in
-      state.handedOver -= bytes + Self.overhead
-      if let failure { state.failure = failure }
+      let rest = state.madeRest()
+      rest.handedOver -= bytes + Self.overhead
+      if let failure { rest.failure = failure }
     }
   }
 }

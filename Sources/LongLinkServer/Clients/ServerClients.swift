@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// A client without either is its connection alone, and needs no entry.
 final class ServerClients: Sendable {
-  /// The clients that share a key; in most cases, a single one.
+  /// The clients under one hash; in most cases, a single one.
   private enum Bucket {
     case one(ServerClient)
     case many([UInt64: ServerClient])
@@ -43,21 +43,11 @@ final class ServerClients: Sendable {
     }
   }
 
-  /// A `client_id` with the hash of the principal's name: short, and different for different
-  /// principals that use the same `client_id`.
-  private struct Key: Hashable {
-    let clientID: ClientID
-    let principal: Int
-
-    init(_ clientID: ClientID, _ principal: String?) {
-      self.clientID = clientID
-      self.principal = principal.hashValue
-    }
-  }
-
   private struct State {
-    var byID: [Key: Bucket] = [:]
-    var byPrincipal: [String: Bucket] = [:]
+    /// By a hash of their `client_id` and principal, and of their principal: the clients have both,
+    /// and so few bytes are here.
+    var byID: [Int: Bucket] = [:]
+    var byPrincipal: [Int: Bucket] = [:]
     /// The number of clients without an entry.
     var others = 0
     var count = 0
@@ -66,10 +56,8 @@ final class ServerClients: Sendable {
     /// The number of the last broadcast that has begun.
     var broadcasts: UInt64 = 0
 
-    /// Dictionary keys are equal if they look the same; names of principals only if their bytes
-    /// are.
     func clients(of principal: String) -> [ServerClient] {
-      (byPrincipal[principal]?.all ?? []).filter {
+      (byPrincipal[principal.hashValue]?.all ?? []).filter {
         $0.principal?.isSameBytes(as: principal) == true
       }
     }
@@ -116,7 +104,7 @@ final class ServerClients: Sendable {
         state.others += 1
         return nil
       }
-      let key = clientID.map { Key($0, principal) }
+      let key = clientID.map { Self.key($0, principal) }
       if let key,
         let client = state.byID[key]?.all.first(where: {
           $0.clientID == clientID && $0.principal.isSame(as: principal)
@@ -128,7 +116,7 @@ final class ServerClients: Sendable {
       let client = ServerClient(id: peer.connectionID, clientID, principal: principal, shared)
       state.count += 1
       if let key { Self.insert(client, at: key, in: &state.byID) }
-      if let principal { Self.insert(client, at: principal, in: &state.byPrincipal) }
+      if let principal { Self.insert(client, at: principal.hashValue, in: &state.byPrincipal) }
       return (client, true, client.join(peer, since: state.broadcasts, onLoop: last))
     }
   }
@@ -141,9 +129,11 @@ final class ServerClients: Sendable {
     state.withLock { state in
       guard client.isGone(since: absence) else { return false }
       if let clientID = client.clientID {
-        Self.remove(client, at: Key(clientID, client.principal), from: &state.byID)
+        Self.remove(client, at: Self.key(clientID, client.principal), from: &state.byID)
       }
-      if let name = client.principal { Self.remove(client, at: name, from: &state.byPrincipal) }
+      if let name = client.principal {
+        Self.remove(client, at: name.hashValue, from: &state.byPrincipal)
+      }
       state.count -= 1
       state.away.remove(client.id)
       return true
@@ -166,14 +156,19 @@ final class ServerClients: Sendable {
     state.withLock { $0.clients(of: principal) }.sorted { $0.id < $1.id }.compactMap(\.current)
   }
 
-  private static func insert<Key>(
-    _ client: ServerClient, at key: Key, in buckets: inout [Key: Bucket]
-  ) {
+  private static func key(_ clientID: ClientID, _ principal: String?) -> Int {
+    var hasher = Hasher()
+    hasher.combine(clientID)
+    hasher.combine(principal)
+    return hasher.finalize()
+  }
+
+  private static func insert(_ client: ServerClient, at key: Int, in buckets: inout [Int: Bucket]) {
     if buckets[key]?.insert(client) == nil { buckets[key] = .one(client) }
   }
 
-  private static func remove<Key>(
-    _ client: ServerClient, at key: Key, from buckets: inout [Key: Bucket]
+  private static func remove(
+    _ client: ServerClient, at key: Int, from buckets: inout [Int: Bucket]
   ) {
     if buckets[key]?.remove(client) == true { buckets[key] = nil }
   }
