@@ -16,8 +16,9 @@ package struct ReopenDelays {
   /// How long a stream without items has to last until it has worked, in nanoseconds.
   package var proof: Int64 { policy.cap.clampedNanoseconds }
 
-  /// Returns the next delay, from 64 random bits: not less than `hint`, for which the peer has
-  /// asked, up to the policy's longest. All in nanoseconds.
+  /// Returns the next delay, from 64 random bits. If it is less than `hint`, for which the peer has
+  /// asked, it is the hint, up to the policy's longest, and up to half of the window for that many
+  /// failures more: the peer may have asked many at once. All in nanoseconds.
   package mutating func next(askedFor hint: Int64, bits: UInt64) -> Int64 {
     let first = policy.afterClose.clampedNanoseconds
     let window = policy.window(first: first, failures: failures)
@@ -27,6 +28,11 @@ package struct ReopenDelays {
       : ReconnectPolicy.period(of: window, bits: bits)
     widest = max(widest, window)
     failures += 1
-    return max(drawn, min(hint, policy.longestHint.clampedNanoseconds))
+    let hint = min(hint, policy.longestHint.clampedNanoseconds)
+    guard hint > drawn else { return drawn }
+    let spread = policy.window(first: first, failures: failures) / 2
+    let (sum, isFar) = hint.addingReportingOverflow(
+      ReconnectPolicy.even(within: spread, bits: bits))
+    return isFar ? .max : sum
   }
 }
