@@ -31,8 +31,9 @@ public struct ResumingStream<Element: Sendable>: AsyncSequence, AsyncIteratorPro
   /// Returns the next item; nil once the peer has responded with code 200.
   ///
   /// Throws the error that has ended the stream for good; later calls throw it again. Its
-  /// `itemsReceived` and `delivery` cover the whole stream, however often it was opened. Throws
-  /// `cancelled` at once if the task is cancelled, also during a delay.
+  /// `itemsReceived` and `delivery` cover the whole stream, however often it was opened. If the
+  /// task is cancelled, it throws `cancelled`, also during a delay; but items that are here already
+  /// come first, as with `AsyncThrowingStream`.
   public mutating func next(
     isolation actor: isolated (any Actor)? = #isolation
   ) async throws(LongLinkError) -> Element? {
