@@ -98,7 +98,10 @@ extension ClientConnection {
   /// Closes the connection for a handler, or for `prepare`. One that was not used yet has failed.
   func closedByApplication() {
     switch stage {
-    case .preparing, .tried: fail("the application has closed the connection")
+    case .preparing, .tried:
+      unusable = ConnectFailure(
+        .closedHere, detail: "the application has closed the connection", address: link.peer)
+      link.close(.left)
     case .opening, .left, .used: link.shutDown()
     }
   }
