@@ -10,6 +10,45 @@ import Testing
 
 /// Clients that move to a connection that is being prepared.
 extension PrepareTests {
+  private struct NotNow: Error {}
+
+  @Test(arguments: [true, false])
+  func `pushes to a connection that cannot be used arrive once, and the old one stays`(
+    isLate: Bool
+  ) async throws {
+    let pushes = Tally<[UInt8]>()
+    try await run(
+      client: { $0.timeouts.connect = .seconds(2) },
+      prepare: { stage, peer, number in
+        guard number == 2 else { return }
+        _ = try await peer.request(.register, [])
+        try await stage.clientLoop.sleep(for: .seconds(isLate ? 1_000 : 1))
+        throw NotNow()
+      }
+    ) { stage, server, client, seen, calls in
+      stage.simulation?.network.setConditions(
+        LinkConditions(latency: .milliseconds(50) ... .milliseconds(50)), to: server.addresses[0])
+      client.onPush(8) { pushes.add($0.body) }
+      try await client.expectEcho([1])
+      let sending = stage.spawn {
+        for number in 0..<500 as Range<UInt16> {
+          try await server.broadcast(8, [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)])
+          try await stage.clientLoop.sleep(for: .milliseconds(10))
+        }
+      }
+      client.pathChanged()
+      try await stage.until { await client.counters().failedAttempts == 1 }
+      #expect(client.state.isConnected)
+      try await client.expectEcho([2])
+      try await sending.value
+      try await stage.until { pushes.count >= 500 }
+      let numbers = pushes.elements.map { Int($0[0]) << 8 | Int($0[1]) }
+      #expect(numbers.sorted() == Array(0..<500))
+      #expect(Set(seen.connections(of: .echo)).count == 1 && calls.count == 2)
+      try await stage.until { await server.counters().openConnections == 1 }
+    }
+  }
+
   // MARK: Beside short links
 
   /// A server whose long link was cut, and the next one of whose client stands a trial.

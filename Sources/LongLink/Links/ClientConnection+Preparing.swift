@@ -64,7 +64,8 @@ extension ClientConnection {
     case .success: core.tell(.long(.prepared(link.id, terms(since: start))))
     case .failure(let error):
       let text = error is LongLinkError ? "\(error)" : "\(PeerText("\(error)"))"
-      fail("`prepare` failed: \(text)")
+      giveUp(because: "`prepare` failed: \(text)")
+      core.tell(.long(.notPrepared(link.id)))
     }
   }
 
@@ -75,7 +76,7 @@ extension ClientConnection {
     peer.attach(to: core)
   }
 
-  /// The connection has ended.
+  /// Gives up the call: the connection has ended, or is not used.
   func cancelPreparation() {
     preparation?.task.cancel()
     preparation?.caller.connection = nil
@@ -84,15 +85,25 @@ extension ClientConnection {
   /// Handles a goaway: the link ends what the server has accepted, and carries nothing else.
   func leftUnprepared(_ goaway: GoAway) {
     core.counters.failedAttempts += 1
-    preparation?.task.cancel()
+    cancelPreparation()
     requests.leaving(
       link, accepted: goaway.requestsAccepted, code: ResponseCode(wire: goaway.code),
       reason: goaway.reason, acceptsNext: false)
   }
 
-  private func fail(_ detail: String) {
-    unusable = ConnectFailure("prepareFailed", detail: detail, address: link.peer)
-    link.close(.left)
+  /// Leaves a connection that was being prepared: to its server, it may have been the client's
+  /// current one, so that what the server has sent is still read. `failure` says why it cannot be
+  /// used; nil if it is not needed.
+  private func giveUp(because failure: String?) {
+    cancelPreparation()
+    stage = .left
+    if let failure {
+      core.counters.failedAttempts += 1
+      core.connector.failed(ConnectFailure("prepareFailed", detail: failure, address: link.peer))
+    } else {
+      core.counters.abandonedAttempts += 1
+    }
+    core.finishIfDone(link)
   }
 
   /// Closes the connection for a handler, or for `prepare`. One that was not used yet has failed.
@@ -106,10 +117,11 @@ extension ClientConnection {
     }
   }
 
-  /// Closes a connection that is not used: it is not needed, or has taken too long.
+  /// Drops a connection that is not used: it is not needed, or has taken too long.
   func abandon(_ reason: CloseReason) {
-    guard isPreparing, reason == .handshakeTimeout else { return link.close(reason) }
-    fail("`prepare` did not return within `timeouts.connect`")
+    guard isPreparing, link.isOpen else { return link.close(reason) }
+    let isLate = reason == .handshakeTimeout
+    giveUp(because: isLate ? "`prepare` did not return within `timeouts.connect`" : nil)
   }
 }
 

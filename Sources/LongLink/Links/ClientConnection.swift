@@ -15,8 +15,8 @@ final class ClientConnection {
     case tried(since: LinkInstant)
     /// The application prepares it. The handshake was complete at that time.
     case preparing(since: LinkInstant)
-    /// The server has said goaway in its trial or while it was being prepared, so that it never
-    /// takes requests of the client.
+    /// It never takes requests of the client: the server has said goaway in its trial or while it
+    /// was being prepared, or it was not prepared.
     case left
     /// It has begun to take new requests, at that time.
     case used(since: LinkInstant)
@@ -28,7 +28,7 @@ final class ClientConnection {
   let core: ClientCore
   let requests: Requests
   var stage = Stage.opening
-  /// Nil unless the application prepares it, or has failed to.
+  /// Nil unless the application prepares it, or has given up.
   var preparation: Preparation?
   /// Why the connection cannot be used, although it was opened.
   var unusable: ConnectFailure?

@@ -43,6 +43,8 @@ extension ClientMachine {
     case accepted(ID, Terms)
     /// A link is prepared.
     case prepared(ID, Terms)
+    /// A link was not prepared, because the application could not. It ends what it has begun.
+    case notPrepared(ID)
     /// A goaway came in a link's trial, or while it was being prepared.
     case leftEarly(ID, Hints)
     /// A goaway came.

@@ -82,12 +82,15 @@ extension LinkMachine {
   package mutating func ended(
     _ attempt: AttemptID, _ reason: CloseReason, at now: LinkInstant, bits: () -> UInt64
   ) {
-    retired.removeAll { $0.id == attempt }
+    forget(attempt)
     guard let link = current, link.id == attempt else { return }
     current = nil
     (preferredAt, renewAt) = (.distantFuture, .distantFuture)
     lose(link, reason, hint: nil, at: now, bits: bits)
   }
+
+  /// Forgets a link that has ended, if it was retired.
+  mutating func forget(_ attempt: AttemptID) { retired.removeAll { $0.id == attempt } }
 
   private mutating func lose(
     _ link: Current, _ reason: CloseReason, hint: Int64?, at now: LinkInstant, bits: () -> UInt64
@@ -128,7 +131,7 @@ extension LinkMachine {
       // comes too late again and again.
       guard isDraining && target == link.target || isExpired && purpose == .renewal && inARow > 0
       else { return }
-      abandonRound()
+      abandonRound(at: now)
     }
     if link.hasWorked, isDraining, inARow <= 0, apply(hint, at: now, bits: bits) { return }
     // The server accepts this client with its next credential.

@@ -48,17 +48,28 @@ extension LinkMachine {
   }
 
   /// Ends the round without a result. Pending look-ups and attempts are dropped.
-  mutating func abandonRound() {
+  mutating func abandonRound(at now: LinkInstant) {
     effects.removeAll { effect in
       switch effect {
       case .resolve, .connect, .prepare: true
       case .abandon, .use, .retire, .expire, .probe, .proven, .renew, .roundFailed, .wait: false
       }
     }
-    for attempt in attempts { effects.append(.abandon(attempt.id, .left)) }
+    for attempt in attempts { abandon(attempt, .left, at: now) }
     attempts = []
     nextStart = .distantFuture
     roundState = .none
+  }
+
+  /// Drops an attempt. The link of one that is being prepared ends as one that was replaced, since
+  /// its server may have sent something over it.
+  private mutating func abandon(_ attempt: Attempt, _ reason: CloseReason, at now: LinkInstant) {
+    effects.append(.abandon(attempt.id, reason))
+    if attempt.isPreparing { linger(attempt.id, at: now) }
+  }
+
+  private mutating func linger(_ attempt: AttemptID, at now: LinkInstant) {
+    retired.append(Retired(id: attempt, until: now + settings.lingering))
   }
 
   /// Whether a look-up or connection attempts are in progress.
@@ -134,6 +145,15 @@ extension LinkMachine {
     }
   }
 
+  /// Handles a link that was being prepared, and cannot be used: the attempt has failed.
+  package mutating func notPrepared(
+    _ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64
+  ) {
+    guard attempts.contains(where: { $0.id == attempt }) else { return }
+    linger(attempt, at: now)
+    failed(attempt, at: now, bits: bits)
+  }
+
   /// Keeps an attempt whose handshake is complete, and no other: its owner does not use it yet, and
   /// sets no limit to its time.
   package mutating func hold(_ attempt: AttemptID) {
@@ -148,6 +168,7 @@ extension LinkMachine {
       return
     }
     hold(attempt, until: min(held.limit, now + settings.connectTimeout))
+    attempts[0].isPreparing = true
     effects.append(.prepare(attempt))
   }
 
@@ -164,7 +185,7 @@ extension LinkMachine {
   /// and the link ends what it has begun, as one that was replaced.
   package mutating func heldLeft(_ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64) {
     guard attempts.contains(where: { $0.id == attempt }) else { return }
-    retired.append(Retired(id: attempt, until: now + settings.lingering))
+    linger(attempt, at: now)
     effects.append(.retire(attempt))
     failed(attempt, at: now, bits: bits)
   }
@@ -209,7 +230,7 @@ extension LinkMachine {
       return
     }
     attempts.remove(at: index)
-    abandonRound()
+    abandonRound(at: now)
     let former = current
     let wasPreferredAt = preferredAt
     if former != nil { counts.migrations += 1 }
@@ -293,7 +314,7 @@ extension LinkMachine {
     case .connecting:
       if nextStart <= now { startDue(at: now) }
       for attempt in attempts where attempt.limit <= now {
-        effects.append(.abandon(attempt.id, .handshakeTimeout))
+        abandon(attempt, .handshakeTimeout, at: now)
         failed(attempt.id, at: now, bits: bits)
       }
     case .none, .waiting, .resolving:

@@ -127,6 +127,8 @@ package struct LinkMachine: Equatable {
     let id: AttemptID
     let address: Int
     let limit: LinkInstant
+    /// Whether the application prepares it: its server may use it already.
+    var isPreparing = false
   }
 
   /// The link that takes new requests.
@@ -261,7 +263,7 @@ extension LinkMachine {
   /// carries the requests until its replacement is ready, and is tested with a ping.
   package mutating func pathChanged(at now: LinkInstant, bits: () -> UInt64) {
     guard mode == .active else { return }
-    abandonRound()
+    abandonRound(at: now)
     guard let current else {
       beginRoundWhenAllowed(at: now, bits: bits)
       return
@@ -279,7 +281,7 @@ extension LinkMachine {
     case .suspended: break
     case .closed: return
     }
-    abandonRound()
+    abandonRound(at: now)
     abandonCurrent(at: now)
     let until = now + max(0, lingering)
     for index in retired.indices { retired[index].until = min(retired[index].until, until) }
@@ -327,7 +329,7 @@ extension LinkMachine {
       }
     case .none, .waiting: break
     }
-    abandonRound()
+    abandonRound(at: now)
     // New servers may accept this client.
     if mode == .stopped, hasNew { become(.active) }
     if mode == .active, current == nil { beginRoundWhenAllowed(at: now, bits: bits) }
@@ -351,15 +353,15 @@ extension LinkMachine {
   /// Stops connecting until `start`, because the servers do not accept this client.
   package mutating func stop(at now: LinkInstant) {
     guard mode == .active else { return }
-    abandonRound()
+    abandonRound(at: now)
     abandonCurrent(at: now)
     become(.stopped)
   }
 
   /// Ends the machine for good.
-  package mutating func close() {
+  package mutating func close(at now: LinkInstant) {
     guard mode != .closed else { return }
-    abandonRound()
+    abandonRound(at: now)
     become(.closed)
     current = nil
     retired = []

@@ -27,7 +27,23 @@ extension ClientMachineTests {
       late.take() == [.long(.abandon(1, .handshakeTimeout)), .long(.roundFailed(.listed(0)))])
     // It has returned too late.
     late.handle(.long(.prepared(1, Self.terms)), at: .ms(10_002), bits: { 0 })
-    #expect(late.take() == [.long(.abandon(1, .left))] && !late.link.isCurrent(1))
+    #expect(late.take() == [] && !late.link.isCurrent(1))
+  }
+
+  private static let preparing: [(Fact, [Effect], ClientMachine.State)] =
+    first + [(.long(.established(1, terms)), [.long(.prepare(1))], .connecting(.listed(0)))]
+
+  @Test func `a link that was not prepared lingers until it ends`() {
+    for ends in [true, false] {
+      var machine = ClientMachine.make(ways: 0, prepares: true)
+      play(Self.preparing, on: &machine)
+      machine.handle(.long(.notPrepared(1)), at: .ms(10), bits: { .max })
+      if ends { machine.handle(.long(.failed(1, .left)), at: .ms(11), bits: { .max }) }
+      machine.handle(.suspended(lingering: 5_000_000), at: .ms(12), bits: { .max })
+      _ = machine.take()
+      machine.handle(.elapsed, at: .ms(17), bits: { .max })
+      #expect(machine.take() == (ends ? [] : [.long(.expire(1))]))
+    }
   }
 
   @Test func `a link that has stood its trial has the whole time`() {
