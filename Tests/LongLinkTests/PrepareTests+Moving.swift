@@ -49,6 +49,53 @@ extension PrepareTests {
     }
   }
 
+  @Test(arguments: [true, false])
+  func `a network that changes all the time does not keep a client offline`(isMoving: Bool)
+    async throws
+  {
+    try await run(prepare: { stage, peer, number in
+      if isMoving, number == 1 { return }
+      _ = try await peer.request(.register, [])
+      try await stage.clientLoop.sleep(for: .seconds(5))
+    }) { stage, _, client, _, calls in
+      let connecting = stage.spawn { try await client.connect() }
+      if isMoving { try await connecting.value } else { await calls.reached(1) }
+      let first = UInt64(isMoving ? 2 : 1)
+      for _ in 0..<6 {
+        client.pathChanged()
+        try await stage.clientLoop.sleep(for: .seconds(1))
+      }
+      #expect(await client.counters().connects == first)
+      // One more takes the path that is there now.
+      try await stage.until { await client.counters().connects == first + 1 }
+      try await stage.clientLoop.sleep(for: .seconds(60))
+      #expect(await client.counters().connects == first + 1 && calls.count == Int(first) + 1)
+    }
+  }
+
+  @Test func `a change of network finds a connection that died while it was prepared`()
+    async throws
+  {
+    try await run(
+      client: {
+        $0.heartbeat.timeout = .seconds(2)
+        $0.timeouts.connect = .seconds(100)
+      },
+      prepare: { stage, peer, number in
+        if number == 1 { try await stage.clientLoop.sleep(for: .seconds(1_000)) }
+      }
+    ) { stage, server, client, _, calls in
+      stage.spawn { try await client.connect() }
+      await calls.reached(1)
+      for link in stage.simulation!.network.links(to: server.addresses[0]) { link.silence() }
+      let start = stage.clientLoop.clock.now
+      client.pathChanged()
+      try await client.expectEcho([1])
+      #expect(start.duration(to: stage.clientLoop.clock.now) < .seconds(3))
+      #expect(calls.count == 2)
+    }
+  }
+
   // MARK: Beside short links
 
   /// A server whose long link was cut, and the next one of whose client stands a trial.

@@ -11,6 +11,13 @@ extension LinkMachine {
     }
   }
 
+  /// Begins a round after a change of the network.
+  mutating func beginRoundOnPath(at now: LinkInstant, bits: () -> UInt64) {
+    guard current != nil else { return beginRoundWhenAllowed(at: now, bits: bits) }
+    // All servers of the list may ask to stay away, if the link is to a named alternative.
+    if list.mayAskAt <= now { beginRound(at: now, for: .path, bits: bits) }
+  }
+
   /// Begins a round with the given server, or else with the one that the list prefers.
   mutating func beginRound(
     at now: LinkInstant, for purpose: Purpose = .connect, to server: Int? = nil,
@@ -137,9 +144,14 @@ extension LinkMachine {
   /// Handles the failure of an attempt: the next address is tried at once.
   package mutating func failed(_ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64) {
     guard let index = attempts.firstIndex(where: { $0.id == attempt }) else { return }
-    attempts.remove(at: index)
+    let isOfOldPath = attempts.remove(at: index).isOfOldPath
     if nextAddress < addressCount {
       startNext(at: now)
+    } else if isOfOldPath {
+      // The network may be at fault, and no server.
+      effects.append(.roundFailed(target))
+      roundState = .none
+      beginRoundOnPath(at: now, bits: bits)
     } else if attempts.isEmpty {
       failRound(at: now, bits: bits)
     }
@@ -229,7 +241,7 @@ extension LinkMachine {
       effects.append(.abandon(attempt, .left))
       return
     }
-    attempts.remove(at: index)
+    let made = attempts.remove(at: index)
     abandonRound(at: now)
     let former = current
     let wasPreferredAt = preferredAt
@@ -244,6 +256,7 @@ extension LinkMachine {
     if former?.target == target { preferredAt = wasPreferredAt }
     rearmPreferred(at: now, bits: bits)
     if let validity { armRenewal(after: validity, at: now, bits: bits) }
+    if made.isOfOldPath { beginRoundOnPath(at: now, bits: bits) }
   }
 
   private var hasAlternatives: Bool {

@@ -33,6 +33,41 @@ extension ClientMachineTests {
   private static let preparing: [(Fact, [Effect], ClientMachine.State)] =
     first + [(.long(.established(1, terms)), [.long(.prepare(1))], .connecting(.listed(0)))]
 
+  @Test func `a change of the network tests a link that is being prepared, and keeps it`() {
+    var machine = ClientMachine.make(ways: 0, prepares: true)
+    play(
+      Self.preparing + [
+        (.pathChanged, [.long(.probe(1))], .connecting(.listed(0))),
+        (.pathChanged, [.long(.probe(1))], .connecting(.listed(0))),
+        (
+          .long(.prepared(1, Self.terms)),
+          [.long(.use(1)), .long(.resolve(.listed(0), round: 2))], .migrating(1, to: .listed(0))
+        ),
+        (
+          .long(.resolved(round: 2, addresses: 1)), [.long(.connect(2, address: 0))],
+          .migrating(1, to: .listed(0))
+        ),
+        (.long(.established(2, Self.terms)), [.long(.prepare(2))], .migrating(1, to: .listed(0))),
+        (.pathChanged, [.long(.probe(1)), .long(.probe(2))], .migrating(1, to: .listed(0))),
+        (
+          .long(.failed(2, .heartbeatLost)),
+          [.long(.roundFailed(.listed(0))), .long(.resolve(.listed(0), round: 3))],
+          .migrating(1, to: .listed(0))
+        ),
+      ], on: &machine)
+    var dead = ClientMachine.make(ways: 0, prepares: true)
+    play(
+      Self.preparing + [
+        (.pathChanged, [.long(.probe(1))], .connecting(.listed(0))),
+        (
+          .long(.failed(1, .heartbeatLost)),
+          [.long(.roundFailed(.listed(0))), .long(.resolve(.listed(0), round: 2))],
+          .connecting(.listed(0))
+        ),
+      ], on: &dead)
+    #expect(dead.link.failures == 0)
+  }
+
   @Test func `a link that was not prepared lingers until it ends`() {
     for ends in [true, false] {
       var machine = ClientMachine.make(ways: 0, prepares: true)
