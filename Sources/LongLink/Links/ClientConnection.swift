@@ -88,7 +88,7 @@ extension ClientConnection {
     if case .tried = stage { core.counters.trialsPassed += 1 }
     if isPreparing { endPreparation() }
     stage = .used(since: core.loop.now)
-    // What has answered `prepare` may have frozen since.
+    // A server that was heard during `prepare` may have frozen since.
     bytesBefore = link.counters.bytesReceived
     core.counters.connects += 1
     link.log(.info, "Connected")

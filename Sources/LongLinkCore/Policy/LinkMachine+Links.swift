@@ -25,6 +25,10 @@ extension LinkMachine {
   /// Records that the link has answered a request, or lasted while bytes arrived. Only now is the
   /// server known to work, and the next outage starts with the shortest window.
   package mutating func worked(_ attempt: AttemptID) {
+    if let index = attempts.firstIndex(where: { $0.id == attempt }) {
+      // It counts once the link is used: until then, the attempt may fail.
+      attempts[index].hasWorked = true
+    }
     guard let link = current, link.id == attempt, !link.hasWorked else { return }
     current?.hasWorked = true
     outage = Outage()

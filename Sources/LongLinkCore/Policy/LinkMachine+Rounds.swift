@@ -256,6 +256,7 @@ extension LinkMachine {
     if former?.target == target { preferredAt = wasPreferredAt }
     rearmPreferred(at: now, bits: bits)
     if let validity { armRenewal(after: validity, at: now, bits: bits) }
+    if made.hasWorked { worked(attempt) }
     if made.isOfOldPath { beginRoundOnPath(at: now, bits: bits) }
   }
 

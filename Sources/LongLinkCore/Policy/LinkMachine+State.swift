@@ -47,13 +47,13 @@ extension LinkMachine {
   /// Whether new requests go to this link.
   package func isCurrent(_ attempt: AttemptID) -> Bool { current?.id == attempt }
 
-  /// Whether the machine needs to be notified of responses: only of the first one, unless an error
-  /// ratio is watched.
+  /// Whether the machine needs to be notified of responses: only of the first one of a link, unless
+  /// an error ratio is watched.
   ///
   /// It is read for each response. It is mutating only so that a machine in a class is accessed in
   /// place instead of being copied.
   package var wantsOutcomes: Bool {
-    mutating get { watchesErrors || current?.hasWorked == false }
+    mutating get { watchesErrors || current?.hasWorked == false || !attempts.isEmpty }
   }
 
   /// When `elapsed(to:)` should be called.

@@ -129,6 +129,8 @@ package struct LinkMachine: Equatable {
     let limit: LinkInstant
     /// Whether the application prepares it: its server may use it already.
     var isPreparing = false
+    /// Whether it has answered a request since.
+    var hasWorked = false
     /// Whether the network has changed since.
     var isOfOldPath = false
   }

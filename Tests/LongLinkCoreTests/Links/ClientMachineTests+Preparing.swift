@@ -68,6 +68,26 @@ extension ClientMachineTests {
     #expect(dead.link.failures == 0)
   }
 
+  @Test func `an answer while a link is prepared proves it once it is used`() {
+    var machine = ClientMachine.make(ways: 0, prepares: true)
+    play(Self.preparing, on: &machine)
+    let wantsOutcomes = machine.wantsOutcomes
+    #expect(wantsOutcomes)
+    play(
+      [
+        (.long(.worked(1)), [], .connecting(.listed(0))),
+        (.long(.prepared(1, Self.terms)), [.long(.use(1)), .long(.proven(1))], .connected(1)),
+      ], on: &machine, from: 10)
+    let wantsMore = machine.wantsOutcomes
+    #expect(!wantsMore)
+    var failed = ClientMachine.make(ways: 0, prepares: true)
+    play(Self.preparing, on: &failed)
+    failed.handle(.long(.worked(1)), at: .ms(10), bits: { .max })
+    failed.handle(.long(.notPrepared(1)), at: .ms(10), bits: { .max })
+    #expect(failed.take() == [.long(.roundFailed(.listed(0)))])
+    #expect(failed.link.failures == 1)
+  }
+
   @Test func `a link that was not prepared lingers until it ends`() {
     for ends in [true, false] {
       var machine = ClientMachine.make(ways: 0, prepares: true)
