@@ -124,6 +124,37 @@ extension PrepareTests {
     }
   }
 
+  @Test(arguments: [true, false])
+  func `an exchange that short links cannot carry waits for the connection that is prepared`(
+    isInTime: Bool
+  ) async throws {
+    try await Self.trial(prepare: { stage, number in
+      if number > 1 { try await stage.clientLoop.sleep(for: .seconds(5)) }
+    }) { stage, _, client in
+      let options = StreamOptions(timeout: .seconds(isInTime ? 9 : 3))
+      let exchange = stage.spawn {
+        try await client.exchange(12, [], options: options) { items, writer in
+          var iterator = items.makeAsyncIterator()
+          try await writer.write([2])
+          #expect(try await iterator.next() == [2])
+        }
+      }
+      try await stage.clientLoop.sleep(for: .seconds(1))
+      #expect(!client.state.isConnected)
+      // Others take short links meanwhile, of which no more are opened than are needed.
+      for number in 1...5 as ClosedRange<UInt8> { try await client.expectEcho([number]) }
+      let begun = stage.simulation!.network.links(to: Way.gatewayAddress).count
+      #expect(await client.shortRequests() == 5 && begun <= 5, "\(begun)")
+      if isInTime {
+        _ = try await exchange.value
+        #expect(client.state.isConnected)
+      } else {
+        let error = try await failure { try await exchange.value }
+        #expect(error.code == .deadlineExceeded && error.delivery == .notSent, "\(error)")
+      }
+    }
+  }
+
   @Test func `a connection that the application closes in its trial says so`() async throws {
     let lines = LogLines()
     try await Self.trial(

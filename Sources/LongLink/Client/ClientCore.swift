@@ -79,7 +79,10 @@ final class ClientCore {
     }
     if machine.ways.settings.ways > 0 {
       requests.onWaiting = { [unowned self] in settle() }
-      requests.onTwoWay = { [unowned self] in endTrial() }
+      requests.onTwoWay = { [unowned self] in
+        let hadTrial = endTrial()
+        return machine.link.preparedUntil ?? (hadTrial ? loop.now : nil)
+      }
     }
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }

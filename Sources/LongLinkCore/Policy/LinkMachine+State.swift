@@ -47,6 +47,9 @@ extension LinkMachine {
   /// Whether new requests go to this link.
   package func isCurrent(_ attempt: AttemptID) -> Bool { current?.id == attempt }
 
+  /// When an attempt has to be prepared; nil if none is being prepared.
+  package var preparedUntil: LinkInstant? { attempts.first { $0.isPreparing }?.limit }
+
   /// Whether the machine needs to be notified of responses: only of the first one of a link, unless
   /// an error ratio is watched.
   ///
