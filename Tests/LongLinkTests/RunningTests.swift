@@ -171,4 +171,31 @@ import Glibc
     try await long.value
     #expect(Self.isDefault(SIGHUP) == hangUp)
   }
+
+  /// The handler of a signal, as a number: 1 if the process ignores it.
+  private static func handler(of number: Int32) -> Int {
+    var action = sigaction()
+    _ = unsafe sigaction(number, nil, &action)
+    #if canImport(Darwin)
+    return unsafe unsafeBitCast(action.__sigaction_u.__sa_handler, to: Int.self)
+    #else
+    return unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+    #endif
+  }
+
+  @Test func `a signal that the process ignores stays ignored`() async throws {
+    let former = signal(SIGQUIT, SIG_IGN)
+    defer { _ = signal(SIGQUIT, former) }
+    let lines = LogLines()
+    var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
+    configuration.logger = lines.logger
+    let server = try LongLinkServer(configuration)
+    try await server.run(until: .sigquit, .sigterm) {
+      #expect(Self.handler(of: SIGQUIT) == 1 && !Self.isDefault(SIGTERM))
+      kill(getpid(), SIGQUIT)
+      kill(getpid(), SIGTERM)
+    }
+    #expect(lines.all("Ending at a signal").map { $0.metadata["signal"] } == ["SIGTERM"])
+    #expect(Self.handler(of: SIGQUIT) == 1 && Self.isDefault(SIGTERM))
+  }
 }

@@ -23,8 +23,8 @@ extension LongLinkServer {
   /// The signals have their former effect again as soon as the first one has come, or this has
   /// returned: a second one usually ends the process at once. A signal belongs to the process and
   /// not to a server: all servers that run until it are shut down at the same time. A handler that
-  /// something else in the process sets for such a signal replaces this one. In a simulation, no
-  /// signal comes.
+  /// something else in the process sets for such a signal replaces this one. A signal that the
+  /// process ignores stays ignored, such as SIGHUP under `nohup`. In a simulation, no signal comes.
   nonisolated(nonsending) public func run(
     until signals: TerminationSignal..., within bound: Duration = .seconds(10),
     whenStarted: () async throws -> Void = {}

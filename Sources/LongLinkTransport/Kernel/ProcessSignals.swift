@@ -8,7 +8,8 @@ internal import Synchronization
 ///
 /// A signal is caught once: with it, all waits for it end, and it has its former effect again, as
 /// have the others for which nobody waits any more. So a second signal ends a process that is slow
-/// to end after the first one. A pipe and a thread that reads it, made with the first wait, stay.
+/// to end after the first one. A signal that the process ignores stays ignored. A pipe and a thread
+/// that reads it, made with the first wait, stay.
 package final class ProcessSignals: Sendable {
   private struct Wait {
     let numbers: Set<CInt>
