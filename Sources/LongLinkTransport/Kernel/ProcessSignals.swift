@@ -79,7 +79,9 @@ package final class ProcessSignals: Sendable {
     }
   }
 
-  /// A signal was caught, and has its former effect again.
+  /// A signal was caught, and has its former effect again. It ends what waits for it now, even if
+  /// that has begun since it came: the process was asked to end. If all waits were cancelled
+  /// meanwhile, it has its former effect: a process must not lose it.
   private func received(_ number: CInt) {
     let ended = state.withLock { state in
       // It may have been caught again since.
@@ -93,6 +95,8 @@ package final class ProcessSignals: Sendable {
       return ended
     }
     for (_, wait) in ended { wait.call(number) }
+    // Not `raise`: this thread takes no signals.
+    if ended.isEmpty { kill(getpid(), number) }
   }
 
   /// Makes the pipe, and the thread that reads it.
