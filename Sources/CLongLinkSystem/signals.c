@@ -66,6 +66,9 @@ int cll_signal_catch(int number) {
   if (sigaction(number, NULL, &former[number]) != 0) {
     return errno;
   }
+  if (former[number].sa_handler == SIG_IGN) {
+    return 0;
+  }
   return sigaction(number, &action, NULL) == 0 ? 0 : errno;
 }
 

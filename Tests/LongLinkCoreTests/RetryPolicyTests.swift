@@ -27,6 +27,24 @@ import Testing
     #expect(policy.delay(time: 1, askedFor: .max, bits: .max) == .max)
   }
 
+  @Test func `streams that the peer asks to wait do not come back in the same instant`() {
+    func delay(_ failures: Int, askedFor hint: Int64, bits: UInt64) -> Int64 {
+      var delays = ReopenDelays(ReconnectPolicy())
+      for _ in 0..<failures { _ = delays.next(askedFor: 0, bits: 0) }
+      return delays.next(askedFor: hint, bits: bits) / 1_000_000
+    }
+    for (failures, window) in [(0, 1_000), (1, 2_000), (2, 4_000), (9, 30_000)] as [(Int, Int64)] {
+      #expect(delay(failures, askedFor: 60_000_000_000, bits: 0) == 60_000)
+      #expect(delay(failures, askedFor: 60_000_000_000, bits: 1 << 63) == 60_000 + window / 4)
+      #expect(delay(failures, askedFor: 60_000_000_000, bits: .max) == 60_000 + window / 2)
+    }
+    // Not beyond the longest, but for the jitter.
+    #expect(delay(0, askedFor: .max, bits: .max) == 300_500)
+    // What is drawn is longer.
+    #expect(delay(2, askedFor: 500_000_000, bits: .max) == 2_000)
+    #expect(delay(0, askedFor: 0, bits: 1 << 62) == 250)
+  }
+
   @Test func `very long delays do not overflow`() {
     let policy = RetryPolicy(
       baseDelay: .seconds(9_000_000_000), maxDelay: .seconds(9_000_000_000))

@@ -108,6 +108,27 @@ import Testing
     }
   }
 
+  @Test func `a server that sends a client away again and again does not pile up connections`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let (server, client) = try await connected(stage)
+      // It never closes one.
+      server.on(.echo, .sequence([.reply(), .goAway()]))
+      var most = 0
+      let end = simulation.now.advanced(by: .seconds(60))
+      while simulation.now < end {
+        _ = try? await client.request(.echo, [1])
+        most = max(most, simulation.network.links(to: server.address).count)
+        try await simulation.sleep(for: .milliseconds(1))
+      }
+      #expect(server.connectionsAccepted > 10)
+      // One that is used, one that is made, and three that were left.
+      #expect(most <= 5, "\(most)")
+      await server.stop()
+    }
+  }
+
   @Test func `a client does not reconnect incessantly to a server that responds and closes`()
     async throws
   {

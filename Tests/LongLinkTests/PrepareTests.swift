@@ -26,7 +26,7 @@ import Testing
 
   /// Runs a body with a server, and a client whose function sends a registration, of type 5. A call
   /// of the function adds to the tally, and gets its number.
-  private func run(
+  func run(
     server configure: @Sendable @escaping (inout ServerConfiguration) -> Void = { _ in },
     client configureClient: @Sendable @escaping (inout ClientConfiguration) -> Void = { _ in },
     prepare: @Sendable @escaping (Stage, Peer, Int) async throws -> Void = { _, peer, _ in

@@ -34,10 +34,11 @@ import Testing
   /// Runs a body with a server that judges so, and a client whose credential is the key's.
   /// 60 asks for the role `writer`; 61 sends an item each second, without an end.
   static func run(
-    _ first: String, configure: @Sendable @escaping (inout ServerConfiguration) -> Void = { _ in },
+    _ first: String, in environment: TestEnvironment = .simulated,
+    configure: @Sendable @escaping (inout ServerConfiguration) -> Void = { _ in },
     _ body: @escaping @Sendable (Stage, LongLinkServer, LongLinkClient, Key) async throws -> Void
   ) async throws {
-    try await Stage.simulate { stage, _ in
+    try await Stage.run(environment) { stage in
       let server = try await stage.serve { server in
         server.routeStreams()
         server.route(60, requires: .attribute("role", "writer")) { request in request.body }
@@ -331,6 +332,25 @@ import Testing
       #expect((11...14).contains(key.uses.count))
       #expect(server.renewals.count == (hasFeature ? key.uses.count - 1 : 0))
       await server.stop()
+    }
+  }
+
+  @Test func `over a real connection too, a stream outlives its client's credential`() async throws
+  {
+    try await Self.run("ann reader 6", in: .loopback) { stage, server, client, key in
+      var (items, renewed) = (0, false)
+      for try await item in client.stream(61, []) {
+        #expect(item == [1])
+        items += 1
+        renewed = await server.counters().credentialsRenewed > 0
+        // Also after the end of the first one.
+        if renewed, items > 7 { break }
+      }
+      #expect(renewed && key.uses.count >= 2)
+      try await client.expectEcho([1])
+      let counters = await client.counters()
+      #expect(counters.connects == 1 && counters.requests.lost == 0)
+      #expect(await server.counters().authenticationsAccepted == 1)
     }
   }
 

@@ -4,6 +4,8 @@ import LongLink
 import LongLinkServer
 import LongLinkTestSupport
 import LongLinkTesting
+import LongLinkTransport
+import Synchronization
 import Testing
 
 #if canImport(Darwin)
@@ -13,6 +15,9 @@ import Musl
 #else
 import Glibc
 #endif
+
+/// How often SIGUSR1 has come to the handler of a test.
+private let usersSignals = Atomic(0)
 
 /// Servers that run until a signal comes. Signals belong to the process, so one test runs at a
 /// time.
@@ -170,5 +175,63 @@ import Glibc
     long.cancel()
     try await long.value
     #expect(Self.isDefault(SIGHUP) == hangUp)
+  }
+
+  /// The handler of a signal, as a number: 1 if the process ignores it.
+  private static func handler(of number: Int32) -> Int {
+    var action = sigaction()
+    _ = unsafe sigaction(number, nil, &action)
+    #if canImport(Darwin)
+    return unsafe unsafeBitCast(action.__sigaction_u.__sa_handler, to: Int.self)
+    #else
+    return unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+    #endif
+  }
+
+  @Test func `a signal that the process ignores stays ignored`() async throws {
+    let former = signal(SIGQUIT, SIG_IGN)
+    defer { _ = signal(SIGQUIT, former) }
+    let lines = LogLines()
+    var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
+    configuration.logger = lines.logger
+    let server = try LongLinkServer(configuration)
+    try await server.run(until: .sigquit, .sigterm) {
+      #expect(Self.handler(of: SIGQUIT) == 1 && !Self.isDefault(SIGTERM))
+      kill(getpid(), SIGQUIT)
+      kill(getpid(), SIGTERM)
+    }
+    #expect(lines.all("Ending at a signal").map { $0.metadata["signal"] } == ["SIGTERM"])
+    #expect(Self.handler(of: SIGQUIT) == 1 && Self.isDefault(SIGTERM))
+  }
+
+  @Test func `a signal is not lost whose wait is cancelled while it comes`() async throws {
+    usersSignals.store(0, ordering: .relaxed)
+    let former = signal(SIGUSR1) { _ in usersSignals.add(1, ordering: .relaxed) }
+    defer { _ = signal(SIGUSR1, former) }
+    let own = Self.handler(of: SIGUSR1)
+    let (blocked, goOn) = (Latch(), Latch())
+    _ = try ProcessSignals.shared.wait(for: [SIGUSR2]) { _ in
+      blocked.open()
+      while !goOn.isOpen { sched_yield() }
+    }
+    kill(getpid(), SIGUSR2)
+    await blocked.wait()
+    // The thread that would hear of it is busy.
+    let wait = try ProcessSignals.shared.wait(for: [SIGUSR1]) { _ in Issue.record("it was heard") }
+    #expect(Self.handler(of: SIGUSR1) != own)
+    kill(getpid(), SIGUSR1)
+    // It has come once it has its former effect again.
+    while Self.handler(of: SIGUSR1) != own { await Task.yield() }
+    ProcessSignals.shared.cancel(wait)
+    let last = Latch()
+    _ = try ProcessSignals.shared.wait(for: [SIGUSR2]) { _ in last.open() }
+    kill(getpid(), SIGUSR2)
+    #expect(usersSignals.load(ordering: .relaxed) == 0)
+    goOn.open()
+    await last.wait()
+    // Any thread may take it.
+    let limit = ContinuousClock.now + .seconds(10)
+    while usersSignals.load(ordering: .relaxed) == 0, .now < limit { await Task.yield() }
+    #expect(usersSignals.load(ordering: .relaxed) == 1)
   }
 }

@@ -114,6 +114,27 @@ private let echo = RPCMethod<Note, Note>(.echo)
     }
   }
 
+  @Test func `a message is pushed to each client of a principal`() async throws {
+    try await Stage.pair(server: {
+      $0.identity.authenticate = { Authentication(Principal($0.clientName)) }
+    }) { stage, server, _ in
+      let told = Mutex<[String]>([])
+      for (index, name) in ["ann", "ann", "bob"].enumerated() {
+        let client = try stage.client(of: server) { $0.name = name }
+        client.onPush(Note.self) { note in
+          told.withLock { $0.append("\(name) \(index) \((try? note.get())?.number ?? 0)") }
+        }
+        try await client.connect()
+      }
+      #expect(try await server.push(to: "ann", Note(1)).queued == 2)
+      #expect(try await server.push(to: "eve", Note(2)).queued == 0)
+      #expect(try await server.broadcast(Note(3)).queued == 3)
+      try await stage.until { told.withLock { $0.count } == 5 }
+      let sorted = told.withLock { $0.sorted() }
+      #expect(sorted == ["ann 0 1", "ann 0 3", "ann 1 1", "ann 1 3", "bob 2 3"])
+    }
+  }
+
   @Test func `a full buffer may end a sequence of messages`() async throws {
     try await Stage.pair { _, server, client in
       try await client.connect()

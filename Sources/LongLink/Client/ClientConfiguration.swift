@@ -46,10 +46,11 @@ public struct ClientConfiguration: Sendable {
   /// wait there for requests of the client itself, which may wait for it.
   ///
   /// If it throws, or does not return within `timeouts.connect`, which is counted from the start of
-  /// the connect, the connect has failed: the connection is closed, the task cancelled, and the
-  /// client tries again as after any other failed connect. `connect()` throws `connectFailed`,
-  /// whose `detail` has the error. The task is also cancelled if the connection ends, and by
-  /// `close` and `suspend`. A function that ignores its cancellation goes on beside the next call.
+  /// the connect, the connect has failed: the task is cancelled, the client leaves the connection,
+  /// and tries again as after any other failed connect. `connect()` throws `connectFailed`, whose
+  /// `detail` has the error. Pushes that the server has sent on the connection by then still
+  /// arrive. The task is also cancelled if the connection ends, and by `close` and `suspend`. A
+  /// function that ignores its cancellation goes on beside the next call.
   ///
   /// Requests through its argument fail with `overloaded` instead of waiting for room, and are not
   /// retried: the next connect repeats all of it. Those that go on when it has returned, such as a

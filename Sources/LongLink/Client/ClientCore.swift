@@ -79,7 +79,10 @@ final class ClientCore {
     }
     if machine.ways.settings.ways > 0 {
       requests.onWaiting = { [unowned self] in settle() }
-      requests.onTwoWay = { [unowned self] in endTrial() }
+      requests.onTwoWay = { [unowned self] in
+        let hadTrial = endTrial()
+        return machine.link.preparedUntil ?? (hadTrial ? loop.now : nil)
+      }
     }
     requests.onIdle = { [unowned self] in finishClosingIfDone() }
     requests.onRetired = { [unowned self] in finishIfDone($0) }
@@ -203,9 +206,20 @@ extension ClientCore {
     else { return }
     if closing == nil, machine.state != .suspended {
       link.leaveIfUnused(by: requests)
+      closeOldestLeft()
     } else {
       link.shutDownIfUnused(by: requests)
     }
+  }
+
+  /// The most connections that the client has left, and that their servers have not closed.
+  private static let mostLeft = 3
+
+  /// Closes the oldest connection that the client has left, if there are too many: servers that
+  /// send it away and do not close could else make it hold any number.
+  private func closeOldestLeft() {
+    let left = connections.filter { $0.link.connection.isLeaving }
+    if left.count > ClientCore.mostLeft { left[0].link.close(.closedHere) }
   }
 }
 

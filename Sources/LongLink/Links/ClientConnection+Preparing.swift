@@ -64,7 +64,8 @@ extension ClientConnection {
     case .success: core.tell(.long(.prepared(link.id, terms(since: start))))
     case .failure(let error):
       let text = error is LongLinkError ? "\(error)" : "\(PeerText("\(error)"))"
-      fail("`prepare` failed: \(text)")
+      giveUp(because: "`prepare` failed: \(text)")
+      core.tell(.long(.notPrepared(link.id)))
     }
   }
 
@@ -75,7 +76,7 @@ extension ClientConnection {
     peer.attach(to: core)
   }
 
-  /// Cancels the call, because the connection has ended.
+  /// Cancels the call, because the connection has ended or is not going to be used.
   func cancelPreparation() {
     preparation?.task.cancel()
     preparation?.caller.connection = nil
@@ -85,29 +86,43 @@ extension ClientConnection {
   /// and carries nothing else.
   func leftUnprepared(_ goaway: GoAway) {
     core.counters.failedAttempts += 1
-    preparation?.task.cancel()
+    cancelPreparation()
     requests.leaving(
       link, accepted: goaway.requestsAccepted, code: ResponseCode(wire: goaway.code),
       reason: goaway.reason, acceptsNext: false)
   }
 
-  private func fail(_ detail: String) {
-    unusable = ConnectFailure("prepareFailed", detail: detail, address: link.peer)
-    link.close(.left)
+  /// Leaves a connection that was being prepared: to its server, it may have been the client's
+  /// current one, so that what the server has sent is still read. `failure` says why it cannot be
+  /// used; nil if it is not needed.
+  private func giveUp(because failure: String?) {
+    cancelPreparation()
+    stage = .left
+    if let failure {
+      core.counters.failedAttempts += 1
+      core.connector.failed(ConnectFailure("prepareFailed", detail: failure, address: link.peer))
+    } else {
+      core.counters.abandonedAttempts += 1
+    }
+    core.finishIfDone(link)
   }
 
   /// Closes the connection for a handler, or for `prepare`. If it was not used yet, it has failed.
   func closedByApplication() {
     switch stage {
-    case .preparing, .tried: fail("the application has closed the connection")
+    case .preparing, .tried:
+      unusable = ConnectFailure(
+        .closedHere, detail: "the application has closed the connection", address: link.peer)
+      link.close(.left)
     case .opening, .left, .used: link.shutDown()
     }
   }
 
-  /// Closes a connection that is not used yet, because it is not needed or has taken too long.
+  /// Drops a connection that is not used yet, because it is not needed or has taken too long.
   func abandon(_ reason: CloseReason) {
-    guard isPreparing, reason == .handshakeTimeout else { return link.close(reason) }
-    fail("`prepare` did not return within `timeouts.connect`")
+    guard isPreparing, link.isOpen else { return link.close(reason) }
+    let isLate = reason == .handshakeTimeout
+    giveUp(because: isLate ? "`prepare` did not return within `timeouts.connect`" : nil)
   }
 }
 

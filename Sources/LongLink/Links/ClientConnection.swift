@@ -15,8 +15,8 @@ final class ClientConnection {
     case tried(since: LinkInstant)
     /// The application prepares the connection, whose handshake was complete at that time.
     case preparing(since: LinkInstant)
-    /// The server sent a goaway during the trial or the preparation, so that the connection never
-    /// takes requests of the client.
+    /// The connection never takes requests of the client: the server sent a goaway during the trial
+    /// or the preparation, or the preparation has failed.
     case left
     /// The connection has taken new requests since that time.
     case used(since: LinkInstant)

@@ -46,8 +46,8 @@ extension Connection {
         spread: spread, retryAfter: retryAfter, alternatives: alternatives))
   }
 
-  /// Leaves the server for another connection: says goaway, and reads on until the server closes,
-  /// for 10 s at most, since what it has sent before is still on its way.
+  /// Leaves the connection, which the client does not use any more: says goaway, and reads on until
+  /// the server closes, for 10 s at most, since what it has sent before is still on its way.
   package mutating func leave(at now: LinkInstant) {
     guard !isLeaving else { return }
     guard isOpen, framing.hasControlFrames, carriage.announcesLeaving else {
@@ -55,13 +55,13 @@ extension Connection {
     }
     self.now = max(self.now, now)
     goAway(
-      code: .draining, reason: "the client has another connection", spread: 0, retryAfter: 0,
+      code: .draining, reason: "the client does not use this connection", spread: 0, retryAfter: 0,
       alternatives: [])
     timers[.linger] = self.now + Wire.leavingTime
   }
 
   /// Whether this client has left the connection, which is still open.
-  var isLeaving: Bool { settings.role == .client && saidGoAway && isOpen }
+  package var isLeaving: Bool { settings.role == .client && saidGoAway && isOpen }
 
   /// Processes the peer's goaway.
   package mutating func received(goaway: GoAway) {

@@ -45,6 +45,8 @@ extension ClientMachine {
     case accepted(ID, Terms)
     /// The preparation of a link is complete, so it can be used.
     case prepared(ID, Terms)
+    /// The preparation of a link has failed. The link only finishes what it has begun.
+    case notPrepared(ID)
     /// A goaway came during a link's trial or preparation.
     case leftEarly(ID, Hints)
     /// A goaway came on a link that takes requests, or took them.

@@ -105,7 +105,7 @@ extension ClientMachine {
       link.switchServers(to: entries, kept: kept, at: now, bits: bits)
       if hadLink, !link.isReplacing { refusals.forget() }
     case .closed:
-      link.close()
+      link.close(at: now)
       ways.close()
     case .long(let fact): handle(fact, at: now, bits: bits)
     case .short(let fact): handle(fact, at: now, bits: bits)
@@ -134,11 +134,13 @@ extension ClientMachine {
       turnedAway(id, isRefusal: isRefusal, hints, at: now)
     case .failed(let id, let reason):
       ways.trialFailed(id)
+      link.forget(id)
       // An attempt that lost the race, or was dropped, reveals nothing about its server.
       if reason != .left, reason != .closedHere { link.failed(id, at: now, bits: bits) }
     case .established(let id, let terms): established(id, terms, at: now, bits: bits)
     case .accepted(let id, let terms): prepareOrUse(id, terms, at: now, bits: bits)
     case .prepared(let id, let terms): use(id, terms, at: now, bits: bits)
+    case .notPrepared(let id): link.notPrepared(id, at: now, bits: bits)
     case .leftEarly(let id, let hints):
       turnedAway(id, isRefusal: false, hints, at: now)
       ways.trialFailed(id)

@@ -25,6 +25,10 @@ extension LinkMachine {
   /// Records that the link has answered a request, or lasted while bytes arrived. Only now is the
   /// server known to work, and the next outage starts with the shortest window.
   package mutating func worked(_ attempt: AttemptID) {
+    if let index = attempts.firstIndex(where: { $0.id == attempt }) {
+      // It counts once the link is used: until then, the attempt may fail.
+      attempts[index].hasWorked = true
+    }
     guard let link = current, link.id == attempt, !link.hasWorked else { return }
     current?.hasWorked = true
     outage = Outage()
@@ -83,12 +87,15 @@ extension LinkMachine {
   package mutating func ended(
     _ attempt: AttemptID, _ reason: CloseReason, at now: LinkInstant, bits: () -> UInt64
   ) {
-    retired.removeAll { $0.id == attempt }
+    forget(attempt)
     guard let link = current, link.id == attempt else { return }
     current = nil
     (preferredAt, renewAt) = (.distantFuture, .distantFuture)
     lose(link, reason, hint: nil, at: now, bits: bits)
   }
+
+  /// Forgets a link that has ended, if it was retired.
+  mutating func forget(_ attempt: AttemptID) { retired.removeAll { $0.id == attempt } }
 
   private mutating func lose(
     _ link: Current, _ reason: CloseReason, hint: Int64?, at now: LinkInstant, bits: () -> UInt64
@@ -130,7 +137,7 @@ extension LinkMachine {
       // server, or if renewals keep coming too late.
       guard isDraining && target == link.target || isExpired && purpose == .renewal && inARow > 0
       else { return }
-      abandonRound()
+      abandonRound(at: now)
     }
     if link.hasWorked, isDraining, inARow <= 0, apply(hint, at: now, bits: bits) { return }
     // The credential had expired: with a new one, the server will accept the client.

@@ -11,6 +11,13 @@ extension LinkMachine {
     }
   }
 
+  /// Begins a round after a change of the network.
+  mutating func beginRoundOnPath(at now: LinkInstant, bits: () -> UInt64) {
+    guard current != nil else { return beginRoundWhenAllowed(at: now, bits: bits) }
+    // All servers of the list may ask to stay away, if the link is to a named alternative.
+    if list.mayAskAt <= now { beginRound(at: now, for: .path, bits: bits) }
+  }
+
   /// Begins a round with the given server, or else with the one that the list prefers.
   mutating func beginRound(
     at now: LinkInstant, for purpose: Purpose = .connect, to server: Int? = nil,
@@ -48,17 +55,28 @@ extension LinkMachine {
   }
 
   /// Ends the round without a result. Pending look-ups and attempts are dropped.
-  mutating func abandonRound() {
+  mutating func abandonRound(at now: LinkInstant) {
     effects.removeAll { effect in
       switch effect {
       case .resolve, .connect, .prepare: true
       case .abandon, .use, .retire, .expire, .probe, .proven, .renew, .roundFailed, .wait: false
       }
     }
-    for attempt in attempts { effects.append(.abandon(attempt.id, .left)) }
+    for attempt in attempts { abandon(attempt, .left, at: now) }
     attempts = []
     nextStart = .distantFuture
     roundState = .none
+  }
+
+  /// Drops an attempt. The link of one that is being prepared ends as one that was replaced, since
+  /// its server may have sent something over it.
+  private mutating func abandon(_ attempt: Attempt, _ reason: CloseReason, at now: LinkInstant) {
+    effects.append(.abandon(attempt.id, reason))
+    if attempt.isPreparing { linger(attempt.id, at: now) }
+  }
+
+  private mutating func linger(_ attempt: AttemptID, at now: LinkInstant) {
+    retired.append(Retired(id: attempt, until: now + settings.lingering))
   }
 
   /// Whether a look-up or connection attempts are in progress.
@@ -126,12 +144,26 @@ extension LinkMachine {
   /// Handles the failure of an attempt. The next address is tried at once.
   package mutating func failed(_ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64) {
     guard let index = attempts.firstIndex(where: { $0.id == attempt }) else { return }
-    attempts.remove(at: index)
+    let isOfOldPath = attempts.remove(at: index).isOfOldPath
     if nextAddress < addressCount {
       startNext(at: now)
+    } else if isOfOldPath {
+      // The network may be at fault, and no server.
+      effects.append(.roundFailed(target))
+      roundState = .none
+      beginRoundOnPath(at: now, bits: bits)
     } else if attempts.isEmpty {
       failRound(at: now, bits: bits)
     }
+  }
+
+  /// Handles a link that was being prepared, and cannot be used: the attempt has failed.
+  package mutating func notPrepared(
+    _ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64
+  ) {
+    guard attempts.contains(where: { $0.id == attempt }) else { return }
+    linger(attempt, at: now)
+    failed(attempt, at: now, bits: bits)
   }
 
   /// Keeps an attempt whose handshake is complete without a time limit, and drops all others. The
@@ -148,6 +180,7 @@ extension LinkMachine {
       return
     }
     hold(attempt, until: min(held.limit, now + settings.connectTimeout))
+    attempts[0].isPreparing = true
     effects.append(.prepare(attempt))
   }
 
@@ -164,7 +197,7 @@ extension LinkMachine {
   /// has begun, like a retired one.
   package mutating func heldLeft(_ attempt: AttemptID, at now: LinkInstant, bits: () -> UInt64) {
     guard attempts.contains(where: { $0.id == attempt }) else { return }
-    retired.append(Retired(id: attempt, until: now + settings.lingering))
+    linger(attempt, at: now)
     effects.append(.retire(attempt))
     failed(attempt, at: now, bits: bits)
   }
@@ -208,8 +241,8 @@ extension LinkMachine {
       effects.append(.abandon(attempt, .left))
       return
     }
-    attempts.remove(at: index)
-    abandonRound()
+    let made = attempts.remove(at: index)
+    abandonRound(at: now)
     let former = current
     let wasPreferredAt = preferredAt
     if former != nil { counts.migrations += 1 }
@@ -223,6 +256,8 @@ extension LinkMachine {
     if former?.target == target { preferredAt = wasPreferredAt }
     rearmPreferred(at: now, bits: bits)
     if let validity { armRenewal(after: validity, at: now, bits: bits) }
+    if made.hasWorked { worked(attempt) }
+    if made.isOfOldPath { beginRoundOnPath(at: now, bits: bits) }
   }
 
   private var hasAlternatives: Bool {
@@ -294,7 +329,7 @@ extension LinkMachine {
     case .connecting:
       if nextStart <= now { startDue(at: now) }
       for attempt in attempts where attempt.limit <= now {
-        effects.append(.abandon(attempt.id, .handshakeTimeout))
+        abandon(attempt, .handshakeTimeout, at: now)
         failed(attempt.id, at: now, bits: bits)
       }
     case .none, .waiting, .resolving:

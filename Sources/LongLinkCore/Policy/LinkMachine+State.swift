@@ -47,13 +47,17 @@ extension LinkMachine {
   /// Whether new requests go to this link.
   package func isCurrent(_ attempt: AttemptID) -> Bool { current?.id == attempt }
 
+  /// The latest time at which the attempt that is being prepared has to be ready; nil if none is
+  /// being prepared.
+  package var preparedUntil: LinkInstant? { attempts.first { $0.isPreparing }?.limit }
+
   /// Whether the machine needs to know about responses: only about the first one of a link, unless
   /// an error ratio is watched.
   ///
   /// It is read for each response. It is mutating only so that a machine in a class is accessed in
   /// place instead of being copied.
   package var wantsOutcomes: Bool {
-    mutating get { watchesErrors || current?.hasWorked == false }
+    mutating get { watchesErrors || current?.hasWorked == false || !attempts.isEmpty }
   }
 
   /// When `elapsed(to:)` should be called.

@@ -125,6 +125,12 @@ package struct LinkMachine: Equatable {
     let id: AttemptID
     let address: Int
     let limit: LinkInstant
+    /// Whether the application prepares it: its server may use it already.
+    var isPreparing = false
+    /// Whether it has answered a request since.
+    var hasWorked = false
+    /// Whether the network has changed since.
+    var isOfOldPath = false
   }
 
   /// The link that takes new requests.
@@ -257,17 +263,20 @@ extension LinkMachine {
   /// Handles a change of the network. Knowledge about servers is kept, but not about paths.
   ///
   /// The next round begins now, unless all servers ask clients to stay away. An existing link
-  /// carries the requests until its replacement is ready, and is tested with a ping.
+  /// carries the requests until its replacement is ready, and is tested with a ping. So is an
+  /// attempt that is being prepared: the next round begins once it is used or has failed. A network
+  /// that changes more often than a preparation takes would else keep the client offline.
   package mutating func pathChanged(at now: LinkInstant, bits: () -> UInt64) {
     guard mode == .active else { return }
-    abandonRound()
-    guard let current else {
-      beginRoundWhenAllowed(at: now, bits: bits)
-      return
+    let prepared = attempts.firstIndex { $0.isPreparing }
+    if prepared == nil { abandonRound(at: now) }
+    if let current { effects.append(.probe(current.id)) }
+    if let prepared {
+      attempts[prepared].isOfOldPath = true
+      effects.append(.probe(attempts[prepared].id))
+    } else {
+      beginRoundOnPath(at: now, bits: bits)
     }
-    effects.append(.probe(current.id))
-    // All servers of the list may ask to stay away, if the link is to a named alternative.
-    if list.mayAskAt <= now { beginRound(at: now, for: .path, bits: bits) }
   }
 
   /// Suspends the machine: no link is wanted for now. Existing ones can linger for the given time.
@@ -278,7 +287,7 @@ extension LinkMachine {
     case .suspended: break
     case .closed: return
     }
-    abandonRound()
+    abandonRound(at: now)
     abandonCurrent(at: now)
     let until = now + max(0, lingering)
     for index in retired.indices { retired[index].until = min(retired[index].until, until) }
@@ -326,7 +335,7 @@ extension LinkMachine {
       }
     case .none, .waiting: break
     }
-    abandonRound()
+    abandonRound(at: now)
     // New servers may accept this client.
     if mode == .stopped, hasNew { become(.active) }
     if mode == .active, current == nil { beginRoundWhenAllowed(at: now, bits: bits) }
@@ -350,15 +359,15 @@ extension LinkMachine {
   /// Stops connecting until `start`, because the servers do not accept this client.
   package mutating func stop(at now: LinkInstant) {
     guard mode == .active else { return }
-    abandonRound()
+    abandonRound(at: now)
     abandonCurrent(at: now)
     become(.stopped)
   }
 
   /// Ends the machine for good.
-  package mutating func close() {
+  package mutating func close(at now: LinkInstant) {
     guard mode != .closed else { return }
-    abandonRound()
+    abandonRound(at: now)
     become(.closed)
     current = nil
     retired = []

@@ -16,8 +16,9 @@ package struct ReopenDelays {
   /// How long a stream without items has to last to count as working, in nanoseconds.
   package var proof: Int64 { policy.cap.clampedNanoseconds }
 
-  /// Returns the next delay, drawn with 64 random bits. It is at least the `hint` for which the
-  /// peer has asked, within the policy's limit. Both are in nanoseconds.
+  /// Returns the next delay in nanoseconds, drawn with 64 random bits. If that is less than the
+  /// `hint` for which the peer has asked, the delay is the hint, within the policy's limit, plus up
+  /// to half of the window, since the peer may have asked many at once.
   package mutating func next(askedFor hint: Int64, bits: UInt64) -> Int64 {
     let first = policy.afterClose.clampedNanoseconds
     let window = policy.window(first: first, failures: failures)
@@ -27,6 +28,11 @@ package struct ReopenDelays {
       : ReconnectPolicy.period(of: window, bits: bits)
     widest = max(widest, window)
     failures += 1
-    return max(drawn, min(hint, policy.longestHint.clampedNanoseconds))
+    let hint = min(hint, policy.longestHint.clampedNanoseconds)
+    guard hint > drawn else { return drawn }
+    let spread = policy.window(first: first, failures: failures) / 2
+    let (sum, isFar) = hint.addingReportingOverflow(
+      ReconnectPolicy.even(within: spread, bits: bits))
+    return isFar ? .max : sum
   }
 }

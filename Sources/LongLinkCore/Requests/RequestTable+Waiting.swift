@@ -46,6 +46,18 @@ extension RequestTable {
     waits[serial] = wait
   }
 
+  /// Whether a request may not be sent yet.
+  package func isDelayed(_ id: RequestID) -> Bool {
+    entry(id) != nil && waits[id.serial].map { $0.timer != .none } ?? false
+  }
+
+  /// Lets a delayed request be sent now.
+  package mutating func endDelay(of id: RequestID) {
+    guard isDelayed(id), let timer = waits[id.serial]?.timer else { return }
+    wheel.remove(timer)
+    resume(id.serial)
+  }
+
   private mutating func insertReady(_ id: RequestID, _ terms: WaitTerms) -> UInt32 {
     let position = QueuePosition(id, terms)
     return terms.isLarge ? readyLarge.insert(position) : ready.insert(position)

@@ -14,6 +14,7 @@ extension Requests {
     links.append(link)
     current = link
     owed = OwedAnswers()
+    unpark()
     pump()
     for former in links where former !== link { replaceStreams(of: former) }
   }

@@ -64,7 +64,7 @@ extension Requests {
   }
 
   /// The terms of a request that was sent before, so its body has an encoding.
-  private func terms(of request: PendingRequest) -> WaitTerms {
+  func terms(of request: PendingRequest) -> WaitTerms {
     (try? request.terms)
       ?? WaitTerms(priority: 0, deadline: request.deadline, bytes: 0)
   }

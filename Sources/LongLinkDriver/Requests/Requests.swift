@@ -40,8 +40,11 @@ package final class Requests: TimerHandler {
   /// Called when requests may wait that no link carries, if the owner has short links.
   package var onWaiting: (() -> Void)?
   /// Called when a request that sends and receives items is the next for a short link, which cannot
-  /// carry it. Returns whether it goes elsewhere.
-  package var onTwoWay: (() -> Bool)?
+  /// carry it. Returns until when it waits for a link that is being made; nil if there is none.
+  package var onTwoWay: (() -> LinkInstant?)?
+  /// Requests that wait for a link that is being made, though there are short ones. Some may have
+  /// ended.
+  private var parked: [RequestID] = []
   /// Called with a link's number when the deadline of a request on that link passes.
   package var onExpired: ((UInt32) -> Void)?
   /// Returns why requests cannot be sent now, for the error of one that has waited too long.
@@ -292,19 +295,44 @@ extension Requests {
   /// if there is none that it can carry.
   package func carry(over link: Link) -> Bool {
     links.append(link)
-    while !isNextElsewhere(than: link), let isSent = sendNext(over: link) {
-      if isSent { return true }
+    while true {
+      if let until = waitOfNext(besides: link) {
+        guard current == nil, until > loop.now, park(over: link, until: until) else { break }
+      } else if let isSent = sendNext(over: link) {
+        if isSent { return true }
+      } else {
+        break
+      }
     }
     links.removeAll { $0 === link }
     return false
   }
 
-  /// Whether the next waiting request goes elsewhere, because a short link cannot carry it.
-  private func isNextElsewhere(than link: Link) -> Bool {
+  /// Until when the next waiting request waits for another link than a short one; nil if the short
+  /// one takes it, or nothing else does.
+  private func waitOfNext(besides link: Link) -> LinkInstant? {
     guard let id = table.firstWaiting(on: link.id, takesLarge: link.takesLarge),
       let channel = table.entry(id)?.payload.channel, channel.terms(on: link).isTwoWay
+    else { return nil }
+    return onTwoWay?()
+  }
+
+  /// Lets the next request wait until a time, so that others go over short links meanwhile.
+  private func park(over link: Link, until time: LinkInstant) -> Bool {
+    guard let id = table.nextWaiting(on: link.id, takesLarge: link.takesLarge),
+      let request = table.entry(id)?.payload
     else { return false }
-    return onTwoWay?() ?? false
+    if parked.count > 2 * table.waitingCount { parked.removeAll { !table.isDelayed($0) } }
+    table.wait(id, terms(of: request), until: time, at: loop.now)
+    parked.append(id)
+    arm()
+    return true
+  }
+
+  /// Lets the requests be sent that have waited for a link.
+  func unpark() {
+    for id in parked { table.endDelay(of: id) }
+    parked = []
   }
 }
 

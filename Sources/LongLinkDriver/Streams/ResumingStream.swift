@@ -31,8 +31,9 @@ public struct ResumingStream<Element: Sendable>: AsyncSequence, AsyncIteratorPro
   /// Returns the next item; nil once the peer has responded with code 200.
   ///
   /// Throws the error that has ended the stream for good; later calls throw it again. Its
-  /// `itemsReceived` and `delivery` cover the whole stream, however often it was opened. Throws
-  /// `cancelled` at once if the task is cancelled, also during a delay.
+  /// `itemsReceived` and `delivery` cover the whole stream, however often it was opened. If the
+  /// task is cancelled, it throws `cancelled`, also during a delay; but items that are here already
+  /// come first, as with `AsyncThrowingStream`.
   public mutating func next(
     isolation actor: isolated (any Actor)? = #isolation
   ) async throws(LongLinkError) -> Element? {
@@ -83,9 +84,10 @@ extension RequestSender {
   /// ready, and then opened there at once.
   ///
   /// Otherwise it is opened after a delay from the windows of ``ReconnectPolicy``, as for
-  /// reconnects: 0 to 1 s at first, and up to 36 s later; at least the `retryAfter` of the error,
-  /// up to `longestHint`. The windows begin anew after a stream from which an item was taken, or
-  /// that a connection carried for `cap` (30 s).
+  /// reconnects: 0 to 1 s at first, and up to 36 s later. If the error's `retryAfter` is longer, it
+  /// is waited for, up to `longestHint`, and up to half of a window in addition. The windows begin
+  /// anew after a stream from which an item was taken, or that a connection carried for `cap` (30
+  /// s).
   ///
   /// Any other error ends the sequence, and so does the response. `retryingWhen` can have the
   /// stream opened again after an error of the handler, a refusal or an item that does not decode;

@@ -21,7 +21,15 @@ extension LongLinkServer {
     }
   }
 
-  /// Sends a one-way message to every connection, as `broadcast(_:_:closingSlow:)` does.
+  /// Sends a one-way message to each client of a principal, as `push(to:_:_:closingSlow:)` does.
+  @discardableResult
+  public func push(
+    to principal: String, _ message: some PushMessage, closingSlow closesSlow: Bool = false
+  ) async throws(LongLinkError) -> BroadcastReport {
+    try await push(to: principal, type(of: message).pushType, message, closingSlow: closesSlow)
+  }
+
+  /// Sends a one-way message to every client, as `broadcast(_:_:closingSlow:)` does.
   @discardableResult
   public func broadcast(
     _ message: some PushMessage, closingSlow closesSlow: Bool = false

@@ -23,7 +23,8 @@ extension LongLinkServer {
   /// The signals have their former effect again once the first one has arrived, or this has
   /// returned: a second one usually ends the process at once. A signal belongs to the process: it
   /// shuts down all servers that run until this signal. If something else in the process sets a
-  /// handler for such a signal, that handler replaces this one. In a simulation, no signal arrives.
+  /// handler for such a signal, that handler replaces this one. A signal that the process ignores
+  /// stays ignored, such as SIGHUP under `nohup`. In a simulation, no signal arrives.
   nonisolated(nonsending) public func run(
     until signals: TerminationSignal..., within bound: Duration = .seconds(10),
     whenStarted: () async throws -> Void = {}

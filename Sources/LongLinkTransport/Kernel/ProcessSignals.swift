@@ -8,8 +8,8 @@ internal import Synchronization
 ///
 /// A signal is caught once: it ends all waits for it, and then has its former effect again, as have
 /// the other signals for which nobody waits any more. So a second signal ends a process that is
-/// slow to end after the first one. A pipe and a thread that reads it, made with the first wait,
-/// stay.
+/// slow to end after the first one. A signal that the process ignores stays ignored. A pipe and a
+/// thread that reads it, made with the first wait, stay.
 package final class ProcessSignals: Sendable {
   private struct Wait {
     let numbers: Set<CInt>
@@ -79,7 +79,9 @@ package final class ProcessSignals: Sendable {
     }
   }
 
-  /// A signal was caught, and has its former effect again.
+  /// A signal was caught, and has its former effect again. It ends what waits for it now, even if
+  /// that has begun since it came: the process was asked to end. If all waits were cancelled
+  /// meanwhile, it has its former effect: a process must not lose it.
   private func received(_ number: CInt) {
     let ended = state.withLock { state in
       // Another wait may have caught the signal again since.
@@ -93,6 +95,8 @@ package final class ProcessSignals: Sendable {
       return ended
     }
     for (_, wait) in ended { wait.call(number) }
+    // Not `raise`: this thread takes no signals.
+    if ended.isEmpty { kill(getpid(), number) }
   }
 
   /// Makes the pipe, and the thread that reads it.

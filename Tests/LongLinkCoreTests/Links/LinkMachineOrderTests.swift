@@ -130,7 +130,7 @@ private struct RandomRun {
       isSuspended = false
     case 14 where dice.below(8) == 0: switchServers()
     case 15 where dice.below(60) == 0:
-      machine.close()
+      machine.close(at: now)
       isClosed = true
     default:
       if machine.deadline != .distantFuture { now = max(now, machine.deadline) }

@@ -60,7 +60,7 @@ import Testing
           machine.resume(at: .ms(0)) { .max }
           isSuspended = false
         case .close:
-          machine.close()
+          machine.close(at: .ms(0))
           isClosed = true
         }
         let asked: Mode =
