@@ -58,14 +58,14 @@ public struct FrameLayout: Hashable, Sendable {
       Delimiter(bytes, inside: .lengthChecked)
     }
 
-    /// Makes a delimiter that is escaped in a body: the byte `escape` precedes each byte equal to it
-    /// or to the delimiter's first byte. It is checked when a layout is made from it.
+    /// Makes a delimiter that is escaped in a body: the byte `escape` precedes each byte equal to
+    /// it or to the delimiter's first byte. It is checked when a layout is made from it.
     public static func escaped(_ bytes: [UInt8], by escape: UInt8) -> Delimiter {
       Delimiter(bytes, inside: .escaped(escape))
     }
 
-    /// Makes a delimiter that a body must not contain; such a body is not sent. It is checked when a
-    /// layout is made from it.
+    /// Makes a delimiter that a body must not contain; such a body is not sent. It is checked when
+    /// a layout is made from it.
     public static func refused(_ bytes: [UInt8]) -> Delimiter {
       Delimiter(bytes, inside: .refused)
     }

@@ -66,11 +66,9 @@ import Testing
     let shown = Mutex<[String]>([])
     let client = TLSClientConfiguration.trusting {
       $0.serverName = name
-      $0.pins = TLSPins(
-        [Pins.none, Pins.other],
-        mode: .audited { failure in
-          shown.withLock { $0.append("\(failure.certificate?.names ?? [])") }
-        })
+      $0.pins = TLSPins([Pins.none, Pins.other]) { failure in
+        shown.withLock { $0.append("\(failure.certificate?.names ?? [])") }
+      }
     }
     let parts = try World.Parts(client, server)
     do {

@@ -58,9 +58,9 @@ import Testing
 
   @Test func `an audit tells of another key, and goes on`() async throws {
     let failures = Mutex<[SecurityFailure]>([])
-    let pins = TLSPins(
-      [Pins.none, Pins.other],
-      mode: .audited { failure in failures.withLock { $0.append(failure) } })
+    let pins = TLSPins([Pins.none, Pins.other]) { failure in
+      failures.withLock { $0.append(failure) }
+    }
     #expect(try await ask(pins) == nil)
     let told = failures.withLock { $0 }
     #expect(told.map(\.code) == [.pinMismatch])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import LongLinkCore
+import LongLinkCore
 package import LongLinkDialects
 
 extension FrameDialect {

@@ -69,10 +69,10 @@ public struct ClientConfiguration: Sendable {
   ///
   /// They see requests and streams in all forms: awaited, with handles, with completion handlers,
   /// on plain threads, through generated clients, and through the client's peers, such as that of
-  /// `prepare`. A function may change the options, and ask for the end of the request. If it throws,
-  /// the request is not made: its caller gets the error, if that is a `LongLinkError`; `cancelled`
-  /// for a `CancellationError`; and else `intercepted` with the error's text as `detail`, all with
-  /// delivery `notSent`.
+  /// `prepare`. A function may change the options, and ask for the end of the request. If it
+  /// throws, the request is not made: its caller gets the error, if that is a `LongLinkError`;
+  /// `cancelled` for a `CancellationError`; and else `intercepted` with the error's text as
+  /// `detail`, all with delivery `notSent`.
   ///
   /// Each is called in the task or on the thread of the caller, so that task-local
   /// values are there, except for calls of a `CallClient` and for streams that come back, which are
@@ -96,8 +96,8 @@ public struct ClientConfiguration: Sendable {
   /// always uses `heartbeat.interval`.
   package var adaptiveHeartbeat: AdaptiveHeartbeat?
   /// How the client chooses between servers, and the delays before reconnecting. Default: by
-  /// priority and weight, where a server that failed cools down for 5 s or longer; and random delays
-  /// within a window that grows up to 30 s. See `ReconnectPolicy`.
+  /// priority and weight, where a server that failed cools down for 5 s or longer; and random
+  /// delays within a window that grows up to 30 s. See `ReconnectPolicy`.
   public var reconnect = ReconnectPolicy()
   /// The client's name in the server's logs: at most 1,024 bytes, without NUL. Default: none.
   public var name = ""

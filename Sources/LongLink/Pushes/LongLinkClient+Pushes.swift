@@ -41,10 +41,10 @@ extension LongLinkClient {
   /// Sends a one-way message.
   ///
   /// The message is queued when this returns; nothing confirms its arrival. Pushes go in the order
-  /// of the calls, those of a larger `priority` first if they have to wait: except that a push which
-  /// is partly sent, in fragments, is finished before any other. While the outgoing buffer is above
-  /// its high-water mark, this suspends until there is room or `timeout` has passed: by default the
-  /// timeout of requests, which is 15 s unless configured otherwise.
+  /// of the calls, those of a larger `priority` first if they have to wait: except that a push
+  /// which is partly sent, in fragments, is finished before any other. While the outgoing buffer is
+  /// above its high-water mark, this suspends until there is room or `timeout` has passed: by
+  /// default the timeout of requests, which is 15 s unless configured otherwise.
   ///
   /// A push does not wait for a connection, because its caller would not learn whether it was ever
   /// sent: without one it throws `notConnected`, and an idle client begins to connect. Throws

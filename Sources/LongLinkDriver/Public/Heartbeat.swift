@@ -22,9 +22,10 @@ internal import LongLinkCore
 /// (10,000 clients at 30 s: 333 a second), and how long dead clients occupy connections. Between
 /// machines in one room, 1 s and 500 ms work. On phones, each ping wakes the radio, and routers
 /// drop silent connections, some long before the 2 hours and 4 minutes that RFC 5382 (section 5)
-/// demands. Use an interval of 30 s to 4 min there, or let `ClientConfiguration.adaptHeartbeat` find
-/// the longest interval that the network allows. A timeout below 1 s mistakes one lost packet for a
-/// dead peer (RFC 6298, section 2.1, first retransmits after 1 s); above 30 s it only adds delay.
+/// demands. Use an interval of 30 s to 4 min there, or let `ClientConfiguration.adaptHeartbeat`
+/// find the longest interval that the network allows. A timeout below 1 s mistakes one lost packet
+/// for a dead peer (RFC 6298, section 2.1, first retransmits after 1 s); above 30 s it only adds
+/// delay.
 public struct Heartbeat: Hashable, Sendable {
   /// The silence after which a ping is sent: 200 ms to 46 days. Default 30 s.
   public var interval: Duration

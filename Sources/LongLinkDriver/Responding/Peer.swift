@@ -205,10 +205,10 @@ public final class Peer: RequestSender {
   /// Sends a one-way message.
   ///
   /// The message is queued when this returns; nothing confirms its arrival. Pushes go in the order
-  /// of the calls, those of a larger `priority` first if they have to wait: except that a push which
-  /// is partly sent, in fragments, is finished before any other. While the outgoing buffer is above
-  /// its high-water mark, this suspends until there is room or `timeout` has passed: by default the
-  /// timeout of requests, which is 15 s unless configured otherwise.
+  /// of the calls, those of a larger `priority` first if they have to wait: except that a push
+  /// which is partly sent, in fragments, is finished before any other. While the outgoing buffer is
+  /// above its high-water mark, this suspends until there is room or `timeout` has passed: by
+  /// default the timeout of requests, which is 15 s unless configured otherwise.
   ///
   /// Throws `closed` if the connection has ended (`closeReason` states why), `notConnected` while a
   /// client has no connection, `connectionLost` if the connection ends during the wait,

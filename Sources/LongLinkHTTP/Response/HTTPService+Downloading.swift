@@ -184,7 +184,7 @@ struct FileDownload {
   private mutating func write(_ chunks: BytePieces<LongLinkError>) async throws {
     var piece: [UInt8] = []
     var failure: LongLinkError?
-    let reader = chunks.source.begin()
+    var reader = chunks.makeAsyncIterator()
     while true {
       var chunk: [UInt8]?
       do throws(LongLinkError) {

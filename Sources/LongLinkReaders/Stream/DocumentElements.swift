@@ -28,8 +28,8 @@ where Parts.Element: Sequence<UInt8> {
     /// Returns the next element; nil at the end, and after an error.
     ///
     /// Throws `ReaderError` if the document cannot be read, with the code `undecodable` if an
-    /// element does not fit the type that it is decoded as; the error of the parts if they fail; and
-    /// `CancellationError` if the task is cancelled.
+    /// element does not fit the type that it is decoded as; the error of the parts if they fail;
+    /// and `CancellationError` if the task is cancelled.
     public mutating func next() async throws -> Element? {
       try await feeder.next(isolation: #isolation)
     }

@@ -26,8 +26,8 @@ extension XMLReader {
     /// The name as the document writes it, with its prefix.
     public var name: String { string(range.lowerBound + 1) }
 
-    /// The attributes, in the document's order: the name as the document writes it, with its prefix,
-    /// and the value, in which references have been replaced.
+    /// The attributes, in the document's order: the name as the document writes it, with its
+    /// prefix, and the value, in which references have been replaced.
     public var attributes: [(name: String, value: String)] {
       var attributes: [(name: String, value: String)] = []
       var place = end(of: range.lowerBound + 1)

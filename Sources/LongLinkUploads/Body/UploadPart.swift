@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One part of an upload: a file, or the value of a form's field. The bytes are in memory, in a file
-/// or come from a sequence.
+/// One part of an upload: a file, or the value of a form's field. The bytes are in memory, in a
+/// file or come from a sequence.
 ///
 /// ```swift
 /// let parts: [UploadPart] = [

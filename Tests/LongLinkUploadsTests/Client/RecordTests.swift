@@ -124,11 +124,12 @@ import Testing
       let body: [UploadPart] = [.file("f", at: path)]
       await interrupt(stage, body, options, at: 100_000)
       let before = try Data(contentsOf: URL(filePath: folder.path("record")))
-      for other in [
+      let others: [[UploadPart]] = [
         [.file("g", at: path)], [.file("f", at: path, fileName: "other")],
         [.file("f", at: path, range: 0..<999_999)],
         [.file("f", at: path), .field("a", "b")], [.field("f", "b")],
-      ] {
+      ]
+      for other in others {
         let error = await failure(stage.uploader.start(other, options: options))
         #expect(error?.code == .otherRecord)
         #expect(error?.path == folder.path("record"))
