@@ -22,7 +22,7 @@ struct SoakServerCommand: AsyncParsableCommand {
     configuration.identity.authenticate = { request in
       let name = String(decoding: request.credential ?? [], as: UTF8.self)
       guard name.hasPrefix("client ") else {
-        throw AuthenticationRefusal.unauthenticated("no name of a client")
+        throw Rejection(.unauthenticated, "no name of a client")
       }
       return Authentication(Principal(name), validity: SoakTiming.validity)
     }
