@@ -11,14 +11,14 @@ extension ServerConfiguration {
     /// client is accepted, without a principal.
     ///
     /// The function gets what the client shows (its credential, its verified certificate, its
-    /// address), and returns who the client is, or throws a `Rejection` with a reason for people, of
-    /// which the client gets 1,024 bytes: with 401 (`unauthenticated`) if the client has not proved
-    /// who it is, or its credential has expired; with 403 (`forbidden`) if it may not connect. After
-    /// 401 a client comes back with a new credential, and stops if it is refused twice with the same
-    /// one. If the function throws anything else, or takes too long, the client gets 503 and may
-    /// come back. It runs in a task on the connection's loop, which it must not block; the task is
-    /// cancelled when the time is over or the connection ends. It also decides about each request
-    /// over HTTP separately.
+    /// address), and returns who the client is, or throws a `Rejection` with a reason for people,
+    /// of which the client gets 1,024 bytes: with 401 (`unauthenticated`) if the client has not
+    /// proved who it is, or its credential has expired; with 403 (`forbidden`) if it may not
+    /// connect. After 401 a client comes back with a new credential, and stops if it is refused
+    /// twice with the same one. If the function throws anything else, or takes too long, the client
+    /// gets 503 and may come back. It runs in a task on the connection's loop, which it must not
+    /// block; the task is cancelled when the time is over or the connection ends. It also decides
+    /// about each request over HTTP separately.
     public var authenticate: (@Sendable (AuthenticationRequest) async throws -> Authentication)?
     /// The most time for `authenticate`, including its wait to begin; above zero. Default 5 s.
     public var timeout: Duration = .seconds(5)
