@@ -137,7 +137,7 @@ import Testing
     #expect(side.respond(50, code: .deadlinePassed))
     _ = side.takeFrames()
     #expect(side.connection.held.used == 0)
-    #expect(side.connection.held.outlived == 700 + Connection.requestOverhead)
+    #expect(side.connection.held.outlived == 700 + HeldMemory.ofRequest)
     side.receive(Self.request(51))
     #expect(Self.refused(side) == [51])
     side.returnHandlers()
@@ -153,7 +153,7 @@ import Testing
     side.receive(Self.request(50, 100), Self.request(51, 200))
     side.receiveEnd()
     #expect(side.connection.inbound.count == 0)
-    #expect(side.connection.held.outlived == 300 + 2 * Connection.requestOverhead)
+    #expect(side.connection.held.outlived == 300 + 2 * HeldMemory.ofRequest)
     side.returnHandlers()
     #expect(side.connection.held.outlived == 0)
   }
@@ -239,7 +239,7 @@ import Testing
     _ = side.takeEvents()
     side.connection.evict(at: side.now)
     side.drain()
-    #expect(side.connection.held.outlived == 500 + Connection.requestOverhead)
+    #expect(side.connection.held.outlived == 500 + HeldMemory.ofRequest)
     let goaway = side.takeFrames().last
     #expect(goaway?.kind == FrameKind.goaway.rawValue)
     #expect(side.takeEvents().contains(.abandon(.memoryLimit)))

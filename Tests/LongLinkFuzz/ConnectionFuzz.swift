@@ -282,7 +282,7 @@ final class FuzzSide {
     try expect(connection.inbound.count <= settings.maxInFlight, "too many requests run")
     try expect(running.count + outlived.count <= settings.maxInFlight, "too many handlers")
     try expect(connection.inbound.outlived == outlived.count, "handlers are not counted")
-    let abandoned = outlived.reduce(0) { $0 + $1.bytes + Connection.requestOverhead }
+    let abandoned = outlived.reduce(0) { $0 + $1.bytes + HeldMemory.ofRequest }
     try expect(connection.held.outlived == abandoned, "the bytes of handlers are not counted")
     let open = connection.held.open
     try expect(open >= 0 && open >= connection.held.room, "memory is counted that is not there")

@@ -123,7 +123,7 @@ import Testing
     station.answers = false
     station.turn { station.stream.bring(WireFrame.request(1, serial: 51).bytes) }
     #expect(station.received == 2 && station.link.connection.inbound.count == 1)
-    #expect(station.budget.held <= 2 * Connection.requestOverhead)
+    #expect(station.budget.held <= 2 * HeldMemory.ofRequest)
     #expect(station.inputCapacity == 0 && station.outputCapacity <= 4_096)
     #expect(station.link.loop.spareQueue.capacity <= 524_288)
   }

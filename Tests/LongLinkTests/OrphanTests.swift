@@ -75,7 +75,7 @@ import Testing
     #expect(setup.timesIdle == 0)
     setup.end(0)
     #expect(setup.counters(0).handlersAbandoned == 2 && setup.timesIdle == 1)
-    #expect(setup.stations[0].budget.held == 200 + 2 * Connection.requestOverhead)
+    #expect(setup.stations[0].budget.held == 200 + 2 * HeldMemory.ofRequest)
     setup.letGo()
     #expect(setup.counters(0).droppedResponses == 2 && setup.timesIdle == 1)
     #expect(setup.stations[0].budget.held == 0)
@@ -120,7 +120,7 @@ import Testing
     setup.bring(100, on: 0)
     setup.end(0)
     #expect(setup.counters(0).handlersAbandoned == 0 && setup.timesIdle == 0)
-    #expect(setup.stations[0].budget.held == 100 + Connection.requestOverhead)
+    #expect(setup.stations[0].budget.held == 100 + HeldMemory.ofRequest)
     // The same serial on the other link of the peer.
     setup.bring(20, on: 1)
     let written = setup.stations[1].link.connection.outbox.written

@@ -61,17 +61,6 @@ extension Connection {
     if phase == .fresh { open() }
   }
 
-  /// Reads the body of a control message.
-  func decode<Message: ControlBody>(
-    _ body: BodySlice, of head: FrameHead
-  ) throws(Violation) -> Message {
-    do throws(BodyError) {
-      return try inbox.withBody(body, Message.init(decoding:))
-    } catch {
-      throw Violation(.malformedControl, kind: head.kind.rawValue, serial: head.serial)
-    }
-  }
-
   private mutating func adoptHeartbeat() {
     let (interval, timeout) = (agreement.heartbeatInterval, agreement.heartbeatTimeout)
     liveness.agree(interval: interval, timeout: timeout)

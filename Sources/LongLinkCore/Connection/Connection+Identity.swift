@@ -3,37 +3,6 @@
 // A server that identifies its clients does so before anything that they send is acted on. In the
 // meantime nothing is read either, so that they can make it hold no more than one read.
 
-/// What a client has shown before the server decides whether it accepts it, or its next credential,
-/// which the client keeps until the answer. It is an object, since a connection has it for that
-/// time alone.
-final class Greeting {
-  /// The version to agree to; nil if the client has sent no hello.
-  let version: UInt32?
-  /// The credential; nil if there was no hello.
-  var credential: [UInt8]?
-  let clientID: ClientID?
-  /// Whether it is the next credential on an open connection.
-  let isRenewal: Bool
-
-  init(
-    version: UInt32? = nil, credential: [UInt8]? = nil, clientID: ClientID? = nil,
-    isRenewal: Bool = false
-  ) {
-    self.isRenewal = isRenewal
-    self.version = version
-    self.credential = credential
-    self.clientID = clientID
-  }
-}
-
-/// A server's answer to a client that has sent its next credential.
-package struct RenewalAnswer: Equatable, Sendable {
-  /// Whether the server accepts the credential; other codes than 200, 401 and 403 decide nothing.
-  package let code: ResponseCode
-  package let reason: String
-  package let credential: [UInt8]
-}
-
 extension Connection {
   /// Asks the owner whether it accepts the client.
   mutating func identify(_ greeting: Greeting) {

@@ -166,16 +166,6 @@ extension Connection {
 
 // MARK: - Sending items
 
-/// What became of an item that was to be sent.
-package enum ItemPlacement: Equatable, Sendable {
-  /// It has been encoded to its end: another one can be sent.
-  case encoded
-  /// It waits for credit or room. `itemSent` follows, unless the exchange ends before.
-  case waiting
-  /// The exchange, or its items, have ended: nothing will be sent.
-  case ended
-}
-
 extension Connection {
   /// Sends an item, or keeps it until there are credit and room. Call it again only when the item
   /// before has been encoded. `bytes` is the item if it is an array already, whose memory is then

@@ -1,18 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The result of processing the next frame.
-enum FrameStep {
-  /// There is no complete frame.
-  case none
-  /// The frame produced no message, but possibly effects.
-  case taken
-  case message(Arrival)
-
-  init(_ message: Arrival?) {
-    self = message.map(FrameStep.message) ?? .taken
-  }
-}
-
 extension Connection {
   /// Notes that bytes have been appended to `input`.
   package mutating func received(_ count: Int, at now: LinkInstant) {

@@ -2,56 +2,19 @@
 
 // The peer's requests, from their arrival to the return of their handlers.
 
-/// The memory in bytes that a peer makes this side hold.
-package struct HeldMemory: Equatable, Sendable {
-  /// Memory that is freed when the connection ends.
-  package var open = 0
-  /// The unused part of `open`.
-  package var room = 0
-  /// Memory that is freed when the handlers of abandoned requests return.
-  package var outlived = 0
-
-  /// The used part of `open`.
-  package var used: Int { open - room }
-
-  package init(open: Int = 0, room: Int = 0, outlived: Int = 0) {
-    self.open = open
-    self.room = room
-    self.outlived = outlived
-  }
-}
-
 extension Connection {
   /// The approximate memory that the peer makes this side hold.
-  package var held: HeldMemory {
-    HeldMemory(
-      open: inbox.input.capacity + assemblies.heldBytes + inbound.bytes - inbound.outlivedBytes
-        + outbox.heldBytes + streams.heldBytes + streams.partialRoom + tableBytes
-        + inbound.handled * Connection.requestOverhead + (greeting?.credential?.count ?? 0),
-      room: inbox.input.capacity - inbox.input.count + outbox.room,
-      outlived: inbound.outlivedBytes + inbound.outlived * Connection.requestOverhead)
-  }
+  package var held: HeldMemory { HeldMemory(of: self) }
 
   /// The part of it that waits for the peer: for the rest of messages, or to read output.
   package var unfinishedBytes: Int {
     inbox.input.count + assemblies.capacity + outbox.heldBytes + streams.partialRoom
   }
 
-  /// The memory of the tables, if they are large.
-  private var tableBytes: Int {
-    let (requests, messages) = (inbound.capacity, assemblies.slots)
-    guard requests + messages + streams.capacity > 64 else { return 0 }
-    return requests * 28 + messages * (MemoryLayout<Assembly>.stride + 4)
-      + streams.capacity * (MemoryLayout<StreamState>.stride + 4)
-  }
-
   /// The number of bytes that count towards `maxRequestBytes`.
   package var requestBytes: Int {
     assemblies.bytes - assemblies.awaitedBytes + inbound.bytes
   }
-
-  /// The approximate memory of a request besides its body: its task and its state.
-  package static let requestOverhead = 4096
 }
 
 // MARK: - Accepting and refusing

@@ -12,9 +12,8 @@ package struct LinkMemory {
   package let decoded: DecodedMemory?
 
   private static let fewRequests = 4
-  /// The most bytes of a small connection: a doubled buffer for a message of 64 KiB, and four
-  /// requests.
-  private static let smallBytes = 2 * 65_536 + 4 * Connection.requestOverhead
+  /// A message of 64 KiB in a buffer that doubled to hold it, and four requests.
+  private static let smallBytes = 2 * 65_536 + 4 * HeldMemory.ofRequest
 
   init(in share: MemoryShare?) {
     self.share = share

@@ -43,7 +43,7 @@ import Testing
     pair.exchange()
     #expect(written == 100)
     #expect(pair.server.takeEvents().count == 101)
-    #expect(pair.server.connection.held.used - Connection.requestOverhead <= 10_000 + 100)
+    #expect(pair.server.connection.held.used - HeldMemory.ofRequest <= 10_000 + 100)
     // Credit comes in lumps of half a window.
     pair.server.take(50, 49)
     #expect(granted(pair.server) == 0)
@@ -238,7 +238,7 @@ import Testing
     let most = flood(side) { RawFrame(.item, serial: $0, body: item) }
     #expect(side.connection.isOpen == true)
     #expect(most >= 16_777_216)
-    #expect(most <= 16_777_216 + 256 * Connection.requestOverhead + 262_144)
+    #expect(most <= 16_777_216 + 256 * HeldMemory.ofRequest + 262_144)
   }
 
   @Test(arguments: [700, 8_176])
@@ -249,7 +249,7 @@ import Testing
     #expect(side.connection.isOpen == false, "the first item came to its limit")
     let headers = (1_048_576 / size + 1) * 16
     #expect(
-      most <= 16_777_216 + 1_048_576 + headers + 256 * Connection.requestOverhead + 262_144)
+      most <= 16_777_216 + 1_048_576 + headers + 256 * HeldMemory.ofRequest + 262_144)
     #expect(side.connection.counters.streamsOverLimit > 200)
     #expect(side.connection.held.used == 0)
   }
