@@ -124,10 +124,7 @@ extension Connection {
       return id
     }
     liveness.sentPing(id, at: self.now)
-    outbox.encode(FrameHead(.ping, length: 8)) { span in
-      // Any integer can be appended as its bytes.
-      unsafe span.append(id.bigEndian, as: UInt64.self)
-    }
+    outbox.encodePing(id)
     counters.pingsSent += 1
     return id
   }
@@ -135,11 +132,7 @@ extension Connection {
   mutating func acceptPing(_ body: BodySlice) throws(Violation) {
     try countPing()
     guard carriage.hasHeartbeat else { return }
-    _ = unsafe inbox.withFrame(body) { bytes in
-      outbox.encode(FrameHead(.pong, length: body.count)) { span in
-        unsafe span.appendBytes(bytes)
-      }
-    }
+    unsafe inbox.withFrame(body) { unsafe outbox.encodePong($0) }
   }
 
   /// Counts a ping of the peer. Throws if it sends too many.

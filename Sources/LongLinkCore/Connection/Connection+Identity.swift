@@ -72,9 +72,7 @@ extension Connection {
     self.now = max(self.now, now)
     guard isOpen, canRenew, !isRenewing else { return }
     greeting = Greeting(credential: credential, isRenewal: true)
-    outbox.encode(FrameHead(.renewal, length: credential.count)) { span in
-      unsafe credential.withUnsafeBytes { unsafe span.appendBytes($0) }
-    }
+    outbox.encodeRenewal(credential)
   }
 
   /// Processes a client's renewal, or a server's answer to it.

@@ -11,17 +11,8 @@ extension Connection {
   mutating func streamRefusal(of request: Arrival) throws(Violation) -> Refusal? {
     guard request.hasMetadata, inbox.metadata.last.credit != nil || inbox.metadata.last.items,
       agreement.features.contains(.streams)
-    else { return nil }
-    return try openStream(of: request) ? nil : .tooMuchCredit
-  }
-
-  private mutating func openStream(of request: Arrival) throws(Violation) -> Bool {
-    if let credit = inbox.metadata.last.credit, credit > Wire.mostCredit {
-      throw Violation(
-        .creditNotAllowed, kind: FrameKind.request.rawValue, serial: request.serial,
-        value: UInt64(credit))
-    }
-    return streams.open(request.serial, inbox.metadata.last)
+    else { return true }
+    return try streams.open(request.serial, inbox.metadata.last)
   }
 
   mutating func acceptItem(
@@ -59,15 +50,7 @@ extension Connection {
   }
 
   mutating func acceptCredit(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
-    let credit = inbox.withBody(body) { bytes in
-      // A frame of this kind has four bytes.
-      (0..<4).reduce(0) { sum, index in
-        sum << 8 | Int(unsafe bytes.unsafeLoad(fromByteOffset: index, as: UInt8.self))
-      }
-    }
-    guard (1...Wire.mostCredit).contains(credit) else {
-      throw Violation(.creditNotAllowed, head, value: UInt64(credit))
-    }
+    let credit = try inbox.credit(body, of: head)
     guard let slot = try streamSlot(of: head), try streams.credited(credit, by: head, in: slot)
     else {
       counters.lateCredits += 1
@@ -107,13 +90,7 @@ extension Connection {
   /// Ends the stream of a request of this side whose response has begun to arrive.
   mutating func streamAnswered(_ serial: UInt32, tag: UInt32) throws(Violation) {
     guard let slot = streams.slot(of: serial) else { return }
-    let stream = streams[slot]
-    let kind = FrameKind.response.rawValue
-    guard tag & Wire.refusedBit == 0 || !stream.hasHeardPeer else {
-      throw Violation(.refusedAfterItems, kind: kind, serial: serial)
-    }
-    guard tag & Wire.codeMask != ResponseCode.ok.rawValue || stream.incoming?.partial ?? 0 == 0
-    else { throw Violation(.itemCutOff, kind: kind, serial: serial) }
+    try streams.answered(serial, tag: tag, in: slot)
     endStream(serial)
   }
 
@@ -153,10 +130,7 @@ extension Connection {
   private mutating func perform(_ grant: StreamTable.Grant, of serial: UInt32) {
     switch grant {
     case .nothing: break
-    case .credit(let lump):
-      outbox.encode(FrameHead(.credit, serial: serial, length: 4)) { span in
-        for shift in [24, 16, 8, 0] { span.append(UInt8(truncatingIfNeeded: lump >> shift)) }
-      }
+    case .credit(let lump): outbox.encodeCredit(lump, for: serial)
     case .overLimit:
       counters.streamsOverLimit += 1
       report(.stream(.overLimit, serial: serial))

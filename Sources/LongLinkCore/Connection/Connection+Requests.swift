@@ -69,12 +69,8 @@ extension Connection {
   /// Refuses a request without calling a handler.
   mutating func refuse(_ serial: UInt32, tag type: UInt32, _ refusal: Refusal) {
     guard takesUnread() else { return }
-    let body = refusal.detail(settings).utf8.prefix(agreement.maxBody)
-    let tag = refusal.code.rawValue | Wire.refusedBit
-    let head = FrameHead(.response, tag: tag, serial: serial, length: body.count)
-    outbox.encode(head) { span in
-      for byte in body { span.append(byte) }
-    }
+    outbox.encodeRefusal(
+      of: serial, refusal.code, refusal.detail(settings), most: agreement.maxBody)
     if carriage.isShort { carriage.answered() }
     counters.responsesSent += 1
     counters.refused += 1

@@ -119,22 +119,7 @@ extension Connection {
 
   /// Sends a message about the connection itself.
   mutating func send(_ kind: FrameKind, tag: UInt32 = 0, _ message: some ControlBody) {
-    let body: [UInt8]
-    do throws(BodyError) {
-      body = try message.encodedBytes()
-    } catch {
-      // Names are checked when they are configured, and reasons are cut: no NUL can occur here.
-      preconditionFailure("a control message has no encoding: \(error)")
-    }
-    let serial =
-      switch kind {
-      case .goaway: Wire.goawaySerial
-      case .renewal: 0 as UInt32
-      default: Wire.handshakeSerial
-      }
-    outbox.encode(FrameHead(kind, tag: tag, serial: serial, length: body.count)) { span in
-      unsafe body.withUnsafeBytes { unsafe span.appendBytes($0) }
-    }
+    outbox.encode(kind, tag: tag, message)
   }
 
   @inline(__always)

@@ -124,6 +124,19 @@ package struct Inbox: ~Copyable {
   /// Forgets the last metadata, and frees its memory.
   package mutating func forgetMetadata() { metadata = MetadataMemo() }
 
+  /// Reads the body of a grant of credit, which has four bytes.
+  func credit(_ body: BodySlice, of head: FrameHead) throws(Violation) -> Int {
+    let credit = withBody(body) { bytes in
+      (0..<4).reduce(0) { sum, index in
+        sum << 8 | Int(unsafe bytes.unsafeLoad(fromByteOffset: index, as: UInt8.self))
+      }
+    }
+    guard (1...Wire.mostCredit).contains(credit) else {
+      throw Violation(.creditNotAllowed, head, value: UInt64(credit))
+    }
+    return credit
+  }
+
   /// Reads the body of a control message.
   func decode<Message: ControlBody>(
     _ body: BodySlice, of head: FrameHead

@@ -50,6 +50,18 @@ extension StreamTable {
     return part
   }
 
+  /// Throws if the response to a request with a stream says something that cannot be: that the
+  /// request was refused, after items; or that it has succeeded, within an item.
+  func answered(_ serial: UInt32, tag: UInt32, in slot: Int) throws(Violation) {
+    let stream = self[slot]
+    let kind = FrameKind.response.rawValue
+    guard tag & Wire.refusedBit == 0 || !stream.hasHeardPeer else {
+      throw Violation(.refusedAfterItems, kind: kind, serial: serial)
+    }
+    guard tag & Wire.codeMask != ResponseCode.ok.rawValue || stream.incoming?.partial ?? 0 == 0
+    else { throw Violation(.itemCutOff, kind: kind, serial: serial) }
+  }
+
   /// Notes that the peer's items have ended. Throws if the exchange does not allow it.
   mutating func ended(_ head: FrameHead, in slot: Int) throws(Violation) {
     guard var inflow = self[slot].incoming else { throw Violation(.itemNotExpected, head) }

@@ -61,8 +61,12 @@ package struct StreamTable: ~Copyable {
   }
 
   /// Opens the stream that a request of the peer asks for in its metadata. Returns false if its
-  /// first credit does not fit into the limit of all windows.
-  mutating func open(_ serial: UInt32, _ metadata: ReceivedMetadata) -> Bool {
+  /// first credit does not fit into the limit of all windows. Throws if it is above the most.
+  mutating func open(_ serial: UInt32, _ metadata: ReceivedMetadata) throws(Violation) -> Bool {
+    if let credit = metadata.credit, credit > Wire.mostCredit {
+      throw Violation(
+        .creditNotAllowed, kind: FrameKind.request.rawValue, serial: serial, value: UInt64(credit))
+    }
     var stream = StreamState(isRequestWhole: true)
     if metadata.items {
       guard hasRoom(for: windows.first) else { return false }
