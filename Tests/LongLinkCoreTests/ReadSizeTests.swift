@@ -9,9 +9,9 @@ import Testing
 
   @Test func `without a large frame as much as possible is read`() {
     let side = opened(.server)
-    #expect(side.connection.readSize(upTo: limit) == limit)
+    #expect(side.connection.inbox.readSize(upTo: limit) == limit)
     side.receive(RawFrame(.request, serial: 50, body: [UInt8](repeating: 7, count: 1_000)))
-    #expect(side.connection.readSize(upTo: limit) == limit)
+    #expect(side.connection.inbox.readSize(upTo: limit) == limit)
   }
 
   @Test(arguments: [(20_000, 6), (65_536, 2), (100_000, 1)])
@@ -22,12 +22,12 @@ import Testing
     let body = [UInt8](repeating: 7, count: length)
     let count = 16 + length
     side.receive(RawFrame(.request, serial: 50, body: body))
-    #expect(side.connection.readSize(upTo: limit) == fitting * count)
+    #expect(side.connection.inbox.readSize(upTo: limit) == fitting * count)
     for (serial, begun) in [(51, 10), (52, 10_000)] as [(UInt32, Int)] {
       let bytes = RawFrame(.request, serial: serial, body: body).bytes
       side.receive(Array(bytes.prefix(begun)))
       let rest = count - begun
-      #expect(side.connection.readSize(upTo: limit) == rest + (limit - rest) / count * count)
+      #expect(side.connection.inbox.readSize(upTo: limit) == rest + (limit - rest) / count * count)
       side.receive(Array(bytes.dropFirst(begun)))
     }
   }
@@ -36,9 +36,9 @@ import Testing
     let side = opened(.server)
     let body = [UInt8](repeating: 7, count: 300_000)
     side.receive(RawFrame(.request, serial: 50, body: body))
-    #expect(side.connection.readSize(upTo: limit) == limit)
+    #expect(side.connection.inbox.readSize(upTo: limit) == limit)
     let bytes = RawFrame(.request, serial: 51, body: body).bytes
     side.receive(Array(bytes.prefix(200_000)))
-    #expect(side.connection.readSize(upTo: limit) == bytes.count - 200_000)
+    #expect(side.connection.inbox.readSize(upTo: limit) == bytes.count - 200_000)
   }
 }

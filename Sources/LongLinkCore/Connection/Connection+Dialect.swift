@@ -19,51 +19,33 @@ extension Connection {
 extension Connection {
   /// Processes one frame of a dialect, like `nextFrame`.
   mutating func nextFrame(in dialect: DialectState) -> FrameStep {
-    while true {
-      let position = inbox.input.position
-      var step = DialectStep.needMore(atLeast: 1)
-      unsafe inbox.input.withMutableStorage { storage in
-        let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: storage[position...])
-        step = unsafe dialect.decoder.next(in: rest)
-      }
-      switch step {
-      case .needMore(let wanted):
-        trackIncompleteFrame()
-        // The length of a delimited packet is not known in advance.
-        if !dialect.facts.isDelimited { self.frame.expect(wanted) }
-        // While the decoder searches for the next packet, no frame has begun.
-        if dialect.decoder.isLost {
-          frame.stop()
-          timers.clear(.frame)
-        }
+    let (step, position) = inbox.next(in: dialect)
+    switch step {
+    case .needMore, .skipped:
+      trackIncompleteFrame()
+      // While the decoder searches for the next packet, no frame has begun.
+      if dialect.decoder.isLost { stopFrame() }
+      return .none
+    case .damaged(_, let violation):
+      drop(violation)
+      return .taken
+    case .violation(let violation):
+      violate(violation)
+      return .none
+    case .frame(let frame):
+      counters.framesReceived += 1
+      do throws(Violation) {
+        return FrameStep(try accept(frame, at: position, in: dialect))
+      } catch {
+        violate(error)
         return .none
-      case .skipped(let count):
-        inbox.input.skip(count)
-      case .damaged(let count, let violation):
-        inbox.input.skip(count)
-        drop(violation)
-        return .taken
-      case .violation(let violation):
-        violate(violation)
-        return .none
-      case .frame(let frame):
-        inbox.input.skip(frame.length)
-        self.frame.complete()
-        counters.framesReceived += 1
-        do throws(Violation) {
-          return FrameStep(try accept(frame, at: position, in: dialect))
-        } catch {
-          violate(error)
-          return .none
-        }
       }
     }
   }
 
   /// Counts and reports a damaged packet.
   mutating func drop(_ violation: Violation) {
-    frame.stop()
-    timers.clear(.frame)
+    stopFrame()
     counters.damagedPackets += 1
     report(.observed(.damaged(violation)))
   }

@@ -10,8 +10,7 @@ extension Connection {
     become(.identifying)
     // The owner bounds the time from here on.
     timers.clear(.handshake)
-    timers.clear(.frame)
-    frame.stop()
+    stopFrame()
     report(.identify)
   }
 

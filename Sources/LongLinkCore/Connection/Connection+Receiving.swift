@@ -6,7 +6,7 @@ extension Connection {
     self.now = max(self.now, now)
     guard count > 0 else { return }
     counters.bytesReceived += UInt64(count)
-    frame.recordEnds()
+    inbox.frame.recordEnds()
     if let silence = liveness.read(at: self.now) { endSuspicion(after: silence) }
   }
 
@@ -16,26 +16,9 @@ extension Connection {
   /// damaged, and then none would ever be complete.
   package mutating func receivedPart(at now: LinkInstant) {
     self.now = max(self.now, now)
-    let began = frame.recordGrows(at: self.now)
+    let began = inbox.frame.recordGrows(at: self.now)
     guard isOpen, self.now - began < settings.frameTimeout else { return }
     if let silence = liveness.read(at: self.now) { endSuspicion(after: silence) }
-  }
-
-  /// Returns how many bytes to read at once, about `limit`, so that no large frame is read in part.
-  package func readSize(upTo limit: Int) -> Int {
-    frame.readSize(upTo: limit, present: inbox.input.count)
-  }
-
-  /// Makes room for a read of this size, and for the rest of a frame of which half has arrived.
-  ///
-  /// So a large frame takes no more memory than its length, and never more than twice what arrived.
-  /// `spare` is an empty queue whose memory can be taken in exchange.
-  package mutating func makeRoom(for readSize: Int, with spare: inout ByteQueue) {
-    let rest = frame.rest(after: inbox.input.count)
-    let room = max(rest ?? 0, readSize)
-    if !inbox.input.makeRoom(for: room, with: &spare), rest != nil {
-      inbox.input.reserveExactly(room)
-    }
   }
 
   /// Appends a copy of `bytes` to the input, and notes it.
@@ -49,10 +32,10 @@ extension Connection {
     self.now = max(self.now, now)
     liveness.heard(at: self.now)
     readHold.resume(at: self.now)
-    frame.recordEnds()
-    guard isOpen else { return frame.stop() }
+    inbox.frame.recordEnds()
+    guard isOpen else { return inbox.frame.stop() }
     timers[.heartbeat] = heartbeatDue
-    if frame.hasBegun { timers[.frame] = self.now + settings.frameTimeout }
+    if inbox.frame.hasBegun { timers[.frame] = self.now + settings.frameTimeout }
   }
 
   /// Notes that the peer has ended its side of the stream. `isCutOff` states that the stream is
@@ -123,37 +106,25 @@ extension Connection {
   @inline(__always)
   private mutating func nextFrame() -> FrameStep {
     if let dialect = framing.dialect { return nextFrame(in: dialect) }
-    let headerLength = NativeLayout.headerLength
-    guard inbox.input.count >= headerLength else {
-      trackIncompleteFrame()
-      return .none
-    }
-    let position = inbox.input.position
     do throws(Violation) {
-      let head = try unsafe inbox.input.withStorage { (storage) throws(Violation) in
-        // The guard above ensures `headerLength` bytes at `position`.
-        try unsafe NativeLayout.head(at: storage.baseAddress! + position)
-      }
-      try validate(head)
-      guard inbox.input.count >= headerLength + head.length else {
+      guard let head = try inbox.nextHead() else {
         trackIncompleteFrame()
-        frame.expect(headerLength + head.length)
         return .none
       }
-      let isIntact = unsafe inbox.input.withStorage { storage in
-        // The guard above ensures that the whole frame is there.
-        unsafe NativeLayout.isIntact(at: storage.baseAddress! + position, length: head.length)
+      try validate(head)
+      guard inbox.hasWhole(head) else {
+        trackIncompleteFrame()
+        return .none
       }
-      guard isIntact else { throw Violation(.checksumMismatch, head) }
+      guard inbox.isIntact(head) else { throw Violation(.checksumMismatch, head) }
       if !isOpen, settings.identifies, head.kind != .hello {
         identify(Greeting())
         return .none
       }
       if inbound.outlived > 0, leavesToHandlers(head) { return .none }
-      inbox.input.skip(headerLength + head.length)
-      frame.complete(headerLength + head.length, body: head.length)
+      let body = inbox.take(head)
       counters.framesReceived += 1
-      return try accept(head, at: position + headerLength)
+      return try accept(head, body)
     } catch {
       if !endsAsSecurePeer() { violate(error) }
       return .none
@@ -173,13 +144,15 @@ extension Connection {
 
   /// Starts the frame timer if the input contains part of a frame, and stops it if it is empty.
   mutating func trackIncompleteFrame() {
-    guard !inbox.input.isEmpty else {
-      frame.stop()
-      timers.clear(.frame)
-      return
-    }
+    guard !inbox.input.isEmpty else { return stopFrame() }
     if phase == .fresh, framing.dialect == nil, endsAsSecurePeer() { return }
-    if frame.begin() { timers[.frame] = now + settings.frameTimeout }
+    if inbox.frame.begin() { timers[.frame] = now + settings.frameTimeout }
+  }
+
+  /// Stops the frame timer, because no part of a frame is there whose time runs.
+  mutating func stopFrame() {
+    inbox.frame.stop()
+    timers.clear(.frame)
   }
 
   /// Checks a header before its body has arrived.
@@ -200,7 +173,7 @@ extension Connection {
   /// Processes a complete, undamaged frame.
   @inline(__always)
   private mutating func accept(
-    _ head: FrameHead, at position: Int
+    _ head: FrameHead, _ body: BodySlice
   ) throws(Violation) -> FrameStep {
     // A client whose first frame is not a hello skips the handshake.
     if !isOpen, settings.role == .server, head.kind != .hello { open() }
@@ -208,7 +181,6 @@ extension Connection {
       carriage.received(head)
       if head.kind == .request { timers.clear(.handshake) }
     }
-    let body = BodySlice(start: position, count: head.length)
     switch head.kind {
     case .request, .response, .push:
       if head.flags.contains(.more) || !assemblies.isEmpty {

@@ -8,6 +8,95 @@ package struct Inbox: ~Copyable {
   /// The joined fragments of the last returned message.
   private(set) var assembled: [UInt8] = []
   package private(set) var metadata = MetadataMemo()
+  /// How much of the next frame has arrived.
+  var frame = FrameProgress()
+
+  // MARK: Reading
+
+  /// Returns how many bytes to read at once, about `limit`, so that no large frame is read in part.
+  package func readSize(upTo limit: Int) -> Int {
+    frame.readSize(upTo: limit, present: input.count)
+  }
+
+  /// Makes room for a read of this size, and for the rest of a frame of which half has arrived.
+  ///
+  /// So a large frame takes no more memory than its length, and never more than twice what arrived.
+  /// `spare` is an empty queue whose memory can be taken in exchange.
+  package mutating func makeRoom(for readSize: Int, with spare: inout ByteQueue) {
+    let rest = frame.rest(after: input.count)
+    let room = max(rest ?? 0, readSize)
+    if !input.makeRoom(for: room, with: &spare), rest != nil { input.reserveExactly(room) }
+  }
+
+  // MARK: Frames
+
+  /// Reads the header of the next native frame; nil if it is not complete.
+  @inline(__always)
+  func nextHead() throws(Violation) -> FrameHead? {
+    guard input.count >= NativeLayout.headerLength else { return nil }
+    let position = input.position
+    return try unsafe input.withStorage { (storage) throws(Violation) in
+      // The guard above ensures `headerLength` bytes at `position`.
+      try unsafe NativeLayout.head(at: storage.baseAddress! + position)
+    }
+  }
+
+  /// Whether the next native frame, with this header, is complete.
+  @inline(__always)
+  mutating func hasWhole(_ head: FrameHead) -> Bool {
+    let length = NativeLayout.headerLength + head.length
+    guard input.count < length else { return true }
+    frame.expect(length)
+    return false
+  }
+
+  /// Whether the checksum of the next native frame, which is complete, is right.
+  @inline(__always)
+  func isIntact(_ head: FrameHead) -> Bool {
+    let position = input.position
+    return unsafe input.withStorage { storage in
+      // `hasWhole` has ensured that the whole frame is there.
+      unsafe NativeLayout.isIntact(at: storage.baseAddress! + position, length: head.length)
+    }
+  }
+
+  /// Takes the next native frame, which is complete, and returns its body.
+  @inline(__always)
+  mutating func take(_ head: FrameHead) -> BodySlice {
+    let headerLength = NativeLayout.headerLength
+    let body = BodySlice(start: input.position + headerLength, count: head.length)
+    input.skip(headerLength + head.length)
+    frame.complete(headerLength + head.length, body: head.length)
+    return body
+  }
+
+  /// Takes the next frame of a dialect, or a damaged packet, and returns it with its position; never
+  /// a step that skips bytes.
+  mutating func next(in dialect: DialectState) -> (step: DialectStep, position: Int) {
+    while true {
+      let position = input.position
+      var step = DialectStep.needMore(atLeast: 1)
+      unsafe input.withMutableStorage { storage in
+        let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: storage[position...])
+        step = unsafe dialect.decoder.next(in: rest)
+      }
+      switch step {
+      case .skipped(let count):
+        input.skip(count)
+        continue
+      case .needMore(let wanted):
+        // The length of a delimited packet is not known in advance.
+        if !dialect.facts.isDelimited { frame.expect(wanted) }
+      case .damaged(let count, _):
+        input.skip(count)
+      case .frame(let frame):
+        input.skip(frame.length)
+        self.frame.complete()
+      case .violation: break
+      }
+      return (step, position)
+    }
+  }
 
   // MARK: Bytes
 

@@ -68,14 +68,14 @@ extension Link: TransportHandler {
       brake: brake?.largestRead)
     for _ in 0..<allowance.reads {
       guard isAlive, !core.holdsReading, !core.readHold.waitsForHandlers else { return }
-      let size = core.readSize(upTo: allowance.size)
+      let size = core.inbox.readSize(upTo: allowance.size)
       // With no partial frame, read into the loop's shared buffer, which is warm in the cache.
       gate.setBorrowsQueue(core.inbox.input.isEmpty)
       if gate.borrowsQueue {
         loop.swapReadQueue(with: &core.inbox.input)
       } else if !isFresh {
-        // A peer that is not known yet gets no large spare buffer.
-        core.makeRoom(for: size, with: &loop.spareQueue)
+        // A large spare buffer is not for a peer that nobody knows.
+        core.inbox.makeRoom(for: size, with: &loop.spareQueue)
       }
       var isFull = false
       do throws(SocketError) {

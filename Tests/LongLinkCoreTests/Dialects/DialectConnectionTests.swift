@@ -53,7 +53,7 @@ import Testing
     var capacity = 0
     var spare = ByteQueue()
     while !bytes.isEmpty {
-      pair.server.connection.makeRoom(for: 131_072, with: &spare)
+      pair.server.connection.inbox.makeRoom(for: 131_072, with: &spare)
       pair.server.receive(Array(bytes.prefix(65_536)))
       bytes = bytes.dropFirst(65_536)
       capacity = max(capacity, pair.server.connection.inbox.input.capacity)
