@@ -46,7 +46,7 @@ import Testing
       Issue.record("\(events)")
       return
     }
-    #expect(pair.server.connection.requestsAccepted == 3)
+    #expect(pair.server.connection.goodbyes.requestsAccepted == 3)
     #expect(pair.server.connection.counters.refused == 1)
     pair.server.respond(50)
     pair.exchange()

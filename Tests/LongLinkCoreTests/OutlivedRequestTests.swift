@@ -22,7 +22,7 @@ import Testing
       goaway: GoAway(
         code: 200, reason: String(repeating: "x", count: 60_000), requestsAccepted: 0,
         alternatives: Array(repeating: "", count: 30_000)))
-    let kept = side.connection.peerGoAway
+    let kept = side.connection.goodbyes.ofPeer
     #expect(kept?.alternatives == [] && kept?.reason.utf8.count == 1_024)
   }
 

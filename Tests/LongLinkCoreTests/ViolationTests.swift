@@ -305,8 +305,9 @@ extension Breach {
     // coming first stands in memory that is gone by then.
     for closes in [true, false] {
       var connection = Connection(settings: ConnectionSettings(.server), at: .start)
-      unsafe connection.received(
-        RawFrame(.request, tag: 1, serial: 50, body: [1]).bytes.span.bytes, at: .start)
+      let bytes = RawFrame(.request, tag: 1, serial: 50, body: [1]).bytes
+      unsafe connection.inbox.input.append(bytes.span.bytes)
+      connection.received(bytes.count, at: .start)
       #expect(connection.nextStep() == .report(.life(.established)))
       if closes { connection.close(.closedHere) } else { connection.shutDown(at: .start) }
       #expect(connection.nextStep() == .report(.life(.abandon(.closedHere))))

@@ -164,7 +164,8 @@ final class FuzzSide {
   func receive(_ bytes: [UInt8]) throws(FuzzFailure) {
     guard !connection.isClosed, !connection.holdsReading else { return }
     given += UInt64(bytes.count)
-    unsafe connection.received(bytes.span.bytes, at: now)
+    unsafe connection.inbox.input.append(bytes.span.bytes)
+    connection.received(bytes.count, at: now)
   }
 
   private func pass(_ nanoseconds: Int64) throws(FuzzFailure) {
@@ -186,12 +187,13 @@ final class FuzzSide {
     let metadata: [UInt8]? =
       input.byte() & 1 == 0 && connection.agreement.features.contains(.metadata) ? [8, 1] : nil
     let type: MessageType = input.pick(7, 7, 8, 0x60)
-    guard mayAsk, connection.isOpen, connection.accepts(bodyOf: count + (metadata == nil ? 0 : 4)),
+    guard mayAsk, connection.isOpen,
+      connection.agreement.accepts(bodyOf: count + (metadata == nil ? 0 : 4)),
       connection.framing.objection(toRequest: type, serial: nextSerial) == nil,
       codec.map({ $0.facts.serials?.contains(nextSerial) == true }) ?? true
     else { return }
     let body = [UInt8](repeating: input.pick(3, 0), count: count)
-    guard (try? connection.validate(body)) != nil else { return }
+    guard (try? connection.framing.validate(body)) != nil else { return }
     do throws(BodyError) {
       let placement = try connection.request(
         nextSerial, type: type, metadata: metadata.map(MetadataBlock.init),
@@ -225,7 +227,7 @@ final class FuzzSide {
   }
 
   private func push(_ type: MessageType, _ count: Int) {
-    guard connection.isOpen, connection.accepts(bodyOf: count),
+    guard connection.isOpen, connection.agreement.accepts(bodyOf: count),
       connection.framing.objection(toPush: type) == nil
     else { return }
     let body = [UInt8](repeating: 5, count: count)
@@ -289,7 +291,8 @@ final class FuzzSide {
     let most = settings.maxRequestBytes + settings.maxBody
     try expect(role == .client || connection.requestBytes <= most, "the requests hold too much")
     try expect(held(in: untaken) <= windowLimit, "more items than windows for them")
-    try expect(connection.requestsAccepted <= counters.requestsReceived, "accepted, not received")
+    try expect(
+      connection.goodbyes.requestsAccepted <= counters.requestsReceived, "accepted, not received")
     try expect(
       connection.inbox.input.capacity <= 2 * Int(given) + 4096,
       "memory was promised for what never came")
@@ -369,11 +372,11 @@ final class FuzzSide {
   /// Reads every byte of a message, as whoever it is for would.
   private func read(_ arrival: Arrival) {
     if let slice = arrival.metadata {
-      connection.withBody(slice) { bytes in
+      connection.inbox.withBody(slice) { bytes in
         precondition((try? Metadata(decoding: bytes)) != nil, "malformed metadata was passed on")
       }
     }
-    _ = connection.takeBytes(of: arrival.payload)
+    _ = connection.inbox.takeBytes(of: arrival.payload)
   }
 
   /// The peer goes: whatever was under way, the connection comes to its end.

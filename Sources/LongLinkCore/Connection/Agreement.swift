@@ -25,6 +25,10 @@ package struct Agreement: Equatable, Sendable {
     heartbeatTimeout = settings.heartbeatTimeout
   }
 
+  /// Whether the peer accepts a message of this size, including metadata.
+  @inline(__always)
+  package func accepts(bodyOf count: Int) -> Bool { count <= maxBody }
+
   /// Agrees to a client's hello, of which these features hold. Returns the version to answer with.
   mutating func accept(
     _ hello: Hello, features: Features, _ settings: ConnectionSettings

@@ -62,11 +62,25 @@ struct Assemblies: ~Copyable {
 
   func contains(_ serial: UInt32) -> Bool { table.contains(serial) }
 
-  subscript(serial: UInt32) -> Assembly? { table[serial] }
+  /// Begins a message to `role` with its first fragment.
+  mutating func begin(
+    _ head: FrameHead, to role: Role, isDiscarding: Bool, at now: LinkInstant
+  ) {
+    let assembly = Assembly(
+      tag: head.tag, flags: head.flags, isAwaited: head.kind == .response && role == .client,
+      isDiscarding: isDiscarding, touched: now)
+    if isDiscarding { discarding += 1 }
+    table.insert(assembly, for: head.serial)
+  }
 
-  mutating func begin(_ serial: UInt32, _ assembly: Assembly) {
-    if assembly.isDiscarding { discarding += 1 }
-    table.insert(assembly, for: serial)
+  /// Throws if a frame cannot be another fragment of the message with its serial.
+  func validate(_ head: FrameHead) throws(Violation) {
+    guard head.tag == table[head.serial]?.tag, !head.flags.contains(.metadata) else {
+      throw Violation(.fragmentMismatch, head)
+    }
+    guard head.length <= Wire.fragmentLimit else {
+      throw Violation(.sizeNotAllowed, head, value: UInt64(head.length))
+    }
   }
 
   /// The number of bytes of a message that have arrived, and whether it is an awaited response; nil

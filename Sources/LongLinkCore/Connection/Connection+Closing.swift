@@ -11,8 +11,7 @@ extension Connection {
 
   /// A goaway that ends the connection; nil in a dialect, which has none.
   func notice(_ code: ResponseCode, _ reason: String) -> GoAway? {
-    guard framing.hasControlFrames else { return nil }
-    return GoAway(code: code.rawValue, reason: reason, requestsAccepted: requestsAccepted)
+    framing.isNative ? goodbyes.notice(code, reason) : nil
   }
 
   /// Ends the connection on purpose, after the encoded bytes have been written. A server's short
@@ -36,21 +35,18 @@ extension Connection {
   package mutating func goAway(
     code: ResponseCode, reason: String, spread: UInt32, retryAfter: UInt32, alternatives: [String]
   ) {
-    guard isLive, !saidGoAway else { return }
-    saidGoAway = true
-    guard framing.hasControlFrames, carriage.announcesLeaving else { return }
+    guard isLive, goodbyes.say(), framing.isNative, carriage.announcesLeaving else { return }
     send(
       .goaway,
-      GoAway(
-        code: code.rawValue, reason: reason.cutToName, requestsAccepted: requestsAccepted,
-        spread: spread, retryAfter: retryAfter, alternatives: alternatives))
+      goodbyes.notice(
+        code, reason.cutToName, spread: spread, retryAfter: retryAfter, alternatives: alternatives))
   }
 
   /// Leaves the connection, which the client does not use any more: says goaway, and reads on until
   /// the server closes, for 10 s at most, since what it has sent before is still on its way.
   package mutating func leave(at now: LinkInstant) {
     guard !isLeaving else { return }
-    guard isOpen, framing.hasControlFrames, carriage.announcesLeaving else {
+    guard isOpen, framing.isNative, carriage.announcesLeaving else {
       return shutDown(at: now)
     }
     self.now = max(self.now, now)
@@ -61,17 +57,12 @@ extension Connection {
   }
 
   /// Whether this client has left the connection, which is still open.
-  package var isLeaving: Bool { settings.role == .client && saidGoAway && isOpen }
+  var isLeaving: Bool { settings.role == .client && goodbyes.isSaid && isOpen }
 
   /// Processes the peer's goaway.
   package mutating func received(goaway: GoAway) {
     guard isLive else { return }
-    // It is kept until the connection ends, so it must be small; a server needs no alternatives.
-    var goaway = goaway
-    if settings.role == .server { goaway.alternatives = [] }
-    goaway.reason = goaway.reason.cutToName
-    peerGoAway = goaway
-    report(.life(.peerLeaving(goaway)))
+    report(.life(.peerLeaving(goodbyes.hear(goaway))))
   }
 
   /// Processes an error that the system reported on the socket.
@@ -96,7 +87,7 @@ extension Connection {
   }
 
   /// Whether the transport is to be broken off rather than closed in good order.
-  package var breaksOff: Bool { carriage.breaksOff(hasShutDown: hasShutDown) }
+  package var breaksOff: Bool { carriage.breaksOff(hasShutDown: goodbyes.hasShutDown) }
 
   /// Ends the connection at once.
   package mutating func close(_ reason: CloseReason) {
@@ -115,7 +106,7 @@ extension Connection {
     outbox.dropPending()
     forgetPeer()
     if let goaway {
-      saidGoAway = true
+      _ = goodbyes.say()
       send(.goaway, goaway)
     }
     become(.closing(reason))
@@ -132,12 +123,8 @@ extension Connection {
     assemblies.removeAll()
     streams.removeAll()
     // A request that was not passed on has no handler that could return.
-    var hasUnseen = false
-    effects.removeAll { effect in
-      if case .message(let message) = effect, message.kind == .request { hasUnseen = true }
-      return effect.isDelivery
-    }
-    if hasUnseen { inbound.newestReturned() }
+    if effects.elements.contains(where: \.isRequest) { inbound.newestReturned() }
+    effects.removeAll(where: \.isDelivery)
   }
 
   mutating func lingerElapsed() {
@@ -151,9 +138,8 @@ extension Connection {
 
   /// Frees memory that an ending connection does not need.
   package mutating func releaseInput() {
-    inbox.input.releaseStorage(over: 0)
+    inbox.releaseStorage()
     if isClosed { outbox.releaseAll() } else { outbox.releaseRoom() }
-    inbox.forgetMessage()
   }
 
   /// Frees unused memory, because other connections need it.
@@ -167,12 +153,11 @@ extension Connection {
 
   /// Frees memory that an idle connection does not need.
   package mutating func releaseStorage() {
-    inbox.input.releaseStorage(over: 0)
+    inbox.releaseStorage()
     outbox.releaseStorage()
     inbound.releaseStorage()
     framing.releaseStorage()
     assemblies.releaseStorage()
     streams.releaseStorage()
-    inbox.forgetMessage()
   }
 }

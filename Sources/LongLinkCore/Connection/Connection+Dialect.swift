@@ -2,18 +2,6 @@
 
 // The differences in a dialect, which has no handshake and no goaway.
 
-extension Connection {
-  /// Whether the native protocol is spoken.
-  @inline(__always)
-  package var isNative: Bool { framing.hasControlFrames }
-
-  /// Throws if a body contains the delimiter and the dialect forbids that.
-  @inline(__always)
-  package func validate(_ body: some BodyEncodable) throws(BodyError) {
-    if !isNative { try settings.dialect?.validate(body) }
-  }
-}
-
 // MARK: - Receiving
 
 extension Connection {
@@ -105,8 +93,7 @@ extension Connection {
 
   /// Cancels all of the peer's requests of a type.
   private mutating func acceptCancels(of type: MessageType, in dialect: DialectState) {
-    counters.cancelsReceived += 1
-    if let rate = settings.cancelRate, !cancels.take(of: rate, at: now) { return endForCancels() }
+    guard takesCancel() else { return }
     if dialect.answering.first(of: type) == nil { counters.droppedUnknownSerials += 1 }
     while let serial = dialect.answering.first(of: type) {
       dialect.answering.remove(serial)

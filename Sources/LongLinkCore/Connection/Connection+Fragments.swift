@@ -26,12 +26,7 @@ extension Connection {
   private mutating func continueAssembly(
     _ head: FrameHead, _ slice: BodySlice
   ) throws(Violation) -> Arrival? {
-    guard head.tag == assemblies[head.serial]?.tag, !head.flags.contains(.metadata) else {
-      throw Violation(.fragmentMismatch, head)
-    }
-    guard head.length <= Wire.fragmentLimit else {
-      throw Violation(.sizeNotAllowed, head, value: UInt64(head.length))
-    }
+    try assemblies.validate(head)
     try grow(head, slice)
     guard !head.flags.contains(.more), let whole = removeAssembly(head.serial) else { return nil }
     guard !whole.isDiscarding else { return nil }
@@ -52,12 +47,7 @@ extension Connection {
   }
 
   private mutating func begin(_ head: FrameHead, isDiscarding: Bool = false) {
-    let isAwaited = head.kind == .response && settings.role == .client
-    assemblies.begin(
-      head.serial,
-      Assembly(
-        tag: head.tag, flags: head.flags, isAwaited: isAwaited, isDiscarding: isDiscarding,
-        touched: now))
+    assemblies.begin(head, to: settings.role, isDiscarding: isDiscarding, at: now)
     // A response is bounded by its request's deadline instead.
     if head.kind != .response, timers[.message] == .distantFuture {
       timers[.message] = now + settings.messageTimeout
@@ -96,15 +86,11 @@ extension Connection {
     begin(head, isDiscarding: true)
   }
 
-  private mutating func removeAssembly(_ serial: UInt32) -> Assembly? {
+  /// Drops an incomplete message, and returns what has come of it.
+  mutating func removeAssembly(_ serial: UInt32) -> Assembly? {
     guard let assembly = assemblies.remove(serial) else { return nil }
     if assemblies.isEmpty { timers.clear(.message) }
     return assembly
-  }
-
-  /// Drops an incomplete message. Returns whether there was one that was being discarded.
-  mutating func dropAssembly(_ serial: UInt32) -> Bool {
-    removeAssembly(serial)?.isDiscarding ?? false
   }
 
   /// Stops collecting a response that no caller waits for any more.

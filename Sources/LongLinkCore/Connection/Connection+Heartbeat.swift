@@ -91,8 +91,7 @@ extension Connection {
   /// with nothing read in between, sends a ping before the interval is over.
   package mutating func deadlineMissed(at now: LinkInstant, unacknowledged: Int) {
     self.now = max(self.now, now)
-    guard isOpen, !holdsReading, !liveness.isSuspecting, settings.missedDeadlines > 0, canProbe
-    else { return }
+    guard maySuspect, settings.missedDeadlines > 0 else { return }
     guard liveness.deadlineMissed(limit: settings.missedDeadlines, at: self.now) else { return }
     counters.earlySuspicions += 1
     suspect(unacknowledged: unacknowledged)
@@ -101,9 +100,10 @@ extension Connection {
   /// Sends a ping now, unless the peer is already suspected.
   package mutating func probe(at now: LinkInstant, unacknowledged: Int) {
     self.now = max(self.now, now)
-    guard isOpen, !holdsReading, !liveness.isSuspecting, canProbe else { return }
-    suspect(unacknowledged: unacknowledged)
+    if maySuspect { suspect(unacknowledged: unacknowledged) }
   }
+
+  private var maySuspect: Bool { isOpen && !holdsReading && !liveness.isSuspecting && canProbe }
 
   /// The number of written bytes that the peer's system has acknowledged.
   func acknowledgedBytes(_ unacknowledged: Int) -> UInt64 {
@@ -144,10 +144,7 @@ extension Connection {
   }
 
   mutating func acceptPong(_ body: BodySlice) {
-    let id: UInt64? = inbox.withBody(body) { bytes in
-      guard bytes.byteCount == 8 else { return nil }
-      return UInt64(bigEndian: unsafe bytes.unsafeLoadUnaligned(as: UInt64.self))
-    }
+    let id = inbox.number(body)
     acceptPong { $0 == id }
   }
 

@@ -78,7 +78,7 @@ extension Connection {
   mutating func acceptRenewal(_ head: FrameHead, _ body: BodySlice) throws(Violation) {
     guard settings.role == .server else { return try acceptRenewed(head, body) }
     guard !isRenewing else { throw Violation(.kindNotAgreed, head) }
-    guard !saidGoAway else {
+    guard !goodbyes.isSaid else {
       return send(.renewal, tag: ResponseCode.draining.rawValue, Renewed(reason: "too late"))
     }
     let rest = timers[.handshake]

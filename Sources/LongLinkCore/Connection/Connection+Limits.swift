@@ -2,8 +2,6 @@
 
 // What a server does about a peer that asks for too much.
 
-// MARK: - Bytes and frames per second
-
 extension Connection {
   /// Suspends reading, because the peer sends more bytes or frames per second than it may. That is
   /// not silence of the peer, and `resumedReading` must follow `unslowed`.
@@ -30,16 +28,14 @@ extension Connection {
 
   /// Whether no frame of the peer has come yet, so that it must not make this side hold much.
   package var isFresh: Bool { isLive && !isOpen }
-}
 
-// MARK: - Cancels per second
-
-extension Connection {
-  /// Ends the connection, because the peer cancels more requests per second than it may: each has
-  /// cost this side more than the peer.
-  mutating func endForCancels() {
-    beginClosing(
-      .cancelLimit,
-      saying: notice(.overloaded, "too many requests are cancelled per second: back off"))
+  /// Counts a cancel of the peer. If it cancels more requests per second than it may, each of which
+  /// has cost this side more than the peer, ends the connection and returns false.
+  mutating func takesCancel() -> Bool {
+    counters.cancelsReceived += 1
+    guard let rate = settings.cancelRate, !cancels.take(of: rate, at: now) else { return true }
+    let reason = "too many requests are cancelled per second: back off"
+    beginClosing(.cancelLimit, saying: notice(.overloaded, reason))
+    return false
   }
 }

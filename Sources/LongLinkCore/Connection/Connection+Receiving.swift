@@ -21,12 +21,6 @@ extension Connection {
     if let silence = liveness.read(at: self.now) { endSuspicion(after: silence) }
   }
 
-  /// Appends a copy of `bytes` to the input, and notes it.
-  package mutating func received(_ bytes: RawSpan, at now: LinkInstant) {
-    inbox.input.append(bytes)
-    received(bytes.byteCount, at: now)
-  }
-
   /// Notes that reading resumes after this side had suspended it.
   package mutating func resumedReading(at now: LinkInstant) {
     self.now = max(self.now, now)
@@ -42,21 +36,12 @@ extension Connection {
   /// secured and that anyone on the path can have ended it.
   package mutating func ended(at now: LinkInstant, isCutOff: Bool = false) {
     self.now = max(self.now, now)
-    switch phase {
-    case .closing(let reason):
-      close(reason)
-    case .closed:
-      break
-    case .fresh, .identifying, .open:
-      if carriage.peerEnds(isWhole: hasWholeRequest) { return }
-      if inbox.input.isEmpty || framing.isLost {
-        if isLeaving { return close(.closedHere) }
-        let code = peerGoAway.map { ResponseCode(wire: $0.code) }
-        close(code.map { .goneAway($0) } ?? carriage.endWithoutReason)
-      } else {
-        close(isCutOff ? .securityFailed(.cutOff) : .violation(Violation(.truncatedFrame)))
-      }
+    if let reason = phase.endReason { return close(reason) }
+    if carriage.peerEnds(isWhole: hasWholeRequest) { return }
+    guard inbox.input.isEmpty || framing.isLost else {
+      return close(isCutOff ? .securityFailed(.cutOff) : .violation(Violation(.truncatedFrame)))
     }
+    close(isLeaving ? .closedHere : goodbyes.reasonOfPeer ?? carriage.endWithoutReason)
   }
 
   /// Whether nothing is missing of the request of a short link.

@@ -45,9 +45,6 @@ extension Connection {
     InboundID(serial: request.serial, number: inbound.newest)
   }
 
-  /// Whether any request of either side carries items.
-  package var hasStreams: Bool { !streams.isEmpty }
-
   /// Defers a request by one turn if there is no room for it while cancelled handlers still run.
   /// Most of them return at once, so that a peer which made room by a cancel is not refused.
   mutating func leavesToHandlers(_ head: FrameHead) -> Bool {
@@ -59,9 +56,8 @@ extension Connection {
   @inline(__always)
   mutating func countRequest(of byteCount: Int) -> Refusal? {
     counters.requestsReceived += 1
-    if saidGoAway { return .draining }
-    requestsAccepted += 1
-    if carriage.isShort, carriage.refusesAll { return .missingFeature }
+    guard goodbyes.acceptRequest() else { return .draining }
+    if carriage.isShort, !carriage.lacking.isEmpty { return .missingFeature }
     if inbound.isFull(at: settings.maxInFlight) { return .tooManyRequests }
     return requestBytes + byteCount > settings.maxRequestBytes ? .tooManyBytes : nil
   }
@@ -162,7 +158,7 @@ extension Connection {
       endStream(serial)
     }
     let place: Outbox.Placement
-    if isUrgent || isRefused && !framing.hasControlFrames {
+    if isUrgent || isRefused && !framing.isNative {
       // A refusal is short, and should not count as a running request while it waits for room.
       place = .encoded(at: try outbox.encode(head, metadata: metadata, body))
     } else {
@@ -189,14 +185,12 @@ extension Connection {
 
 extension Connection {
   mutating func acceptCancel(_ serial: UInt32) {
-    counters.cancelsReceived += 1
-    if let rate = settings.cancelRate, !cancels.take(of: rate, at: now) { return endForCancels() }
-    cancelled(serial)
+    if takesCancel() { cancelled(serial) }
   }
 
   /// Ends a request that the peer cancelled.
   mutating func cancelled(_ serial: UInt32) {
-    let wasDiscarding = dropAssembly(serial)
+    let wasDiscarding = removeAssembly(serial)?.isDiscarding ?? false
     guard let request = inbound.conclude(serial, with: .cancelled) else {
       // A cancel that crossed the response, or a repeated one.
       if !wasDiscarding { counters.droppedUnknownSerials += 1 }
@@ -205,7 +199,7 @@ extension Connection {
     framing.answered(serial)
     endStream(serial)
     switch request.state {
-    case .assembling where !saidGoAway: break
+    case .assembling where !goodbyes.isSaid: break
     // The end of a drain may wait for one that no handler has.
     case .assembling, .running:
       report(.cancel(InboundID(serial: serial, number: request.number)))

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Connection {
-  /// Whether the peer accepts a message of this size, including metadata.
-  @inline(__always)
-  package func accepts(bodyOf count: Int) -> Bool { count <= agreement.maxBody }
-
   /// Sends a request. The connection must be open and the body within the peer's limit.
   package mutating func request(
     _ serial: UInt32,
@@ -183,7 +179,7 @@ extension Connection {
   /// Whether the driver should try to write.
   package var wantsToWrite: Bool {
     if outbox.encodedBytes > 0 { return true }
-    if case .closing = phase { return !hasShutDown }
+    if case .closing = phase { return !goodbyes.hasShutDown }
     return false
   }
 
@@ -205,8 +201,7 @@ extension Connection {
       timers[.writing] = self.now + writingTimeout / 4
     }
     if carriage.isShort, outbox.isEmpty, isOpen { wroteAll() }
-    if case .closing(let reason) = phase, outbox.isEmpty, !hasShutDown {
-      hasShutDown = true
+    if case .closing(let reason) = phase, outbox.isEmpty, goodbyes.shutDown() {
       effects.append(.shutDownWriting)
       if carriage.peerHasEnded { close(reason) }
     }
@@ -218,9 +213,7 @@ extension Connection {
     case .nothing: break
     case .link: beginClosing(.closedHere, saying: nil)
     case .writing:
-      guard !hasShutDown else { return }
-      hasShutDown = true
-      effects.append(.shutDownWriting)
+      if goodbyes.shutDown() { effects.append(.shutDownWriting) }
     }
   }
 

@@ -18,10 +18,10 @@
 ///    read. Every other call can move the deadline.
 /// 4. **After each of these**, deliver: `nextMessage()` until it returns nil, then `nextEffect()`
 ///    once, and both again until neither returns anything. (A message is no effect, because that
-///    would cost a copy of each.) A message's body and metadata, for `withBody` and `takeBytes`,
-///    are valid until the next call of `nextMessage` or `close`. `.abandon` ends all exchanges, and
-///    `.close` is the last effect. If `waitsForHandlers` is then true, call `handlersHadTurn()` of
-///    the read hold at the end of the turn, deliver, and call its `handlersTurnEnds()`.
+///    would cost a copy of each.) A message's body and metadata, in the inbox, are valid until the
+///    next call of `nextMessage` or `close`. `.abandon` ends all exchanges, and `.close` is the
+///    last effect. If `waitsForHandlers` is then true, call `handlersHadTurn()` of the read hold at
+///    the end of the turn, deliver, and call its `handlersTurnEnds()`.
 /// 5. **Commands**, at any time, also while a message or effect is delivered. They deliver nothing:
 ///    `hasEffects` tells whether there is anything to deliver.
 ///    - Own exchanges: `request`, `push` (only while `isOpen`), `cancel`, `deadlineMissed`;
@@ -67,18 +67,13 @@ package struct Connection: ~Copyable {
   /// The cancels that the peer can still send.
   var cancels: TokenBucket
   var assemblies: Assemblies
-  /// The number of the peer's requests whose first frame arrived before this side's goaway.
-  package internal(set) var requestsAccepted: UInt64 = 0
   var heardHello = false
   /// What the client has shown of who it is, until the server has decided.
   var greeting: Greeting?
 
   // Sending
   package internal(set) var ordinals = RequestOrdinals()
-  package internal(set) var saidGoAway = false
-  /// The goaway of the peer: why it takes no new requests; nil while it does.
-  package internal(set) var peerGoAway: GoAway?
-  var hasShutDown = false
+  package internal(set) var goodbyes: Goodbyes
   package internal(set) var marks = SendMarks()
 
   package internal(set) var liveness: Liveness
@@ -90,6 +85,7 @@ package struct Connection: ~Copyable {
     self.settings = settings
     self.now = now
     carriage = Carriage(settings.role, isShort: settings.isShort)
+    goodbyes = Goodbyes(settings.role)
     inbound = InboundTable(serialMix: settings.serialMix)
     streams = StreamTable(settings)
     assemblies = Assemblies(serialMix: settings.serialMix)
@@ -141,18 +137,6 @@ package struct Connection: ~Copyable {
   }
 
   private var holdsShortItems: Bool { carriage.serial.map { streams.isFull($0) } ?? false }
-
-  /// Passes bytes of the last returned message to `body`.
-  @inline(__always)
-  package func withBody<Result, Failure>(
-    _ slice: BodySlice, _ body: (RawSpan) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    try inbox.withBody(slice, body)
-  }
-
-  /// Takes the bytes of the last returned message. Call it once: joined fragments are moved.
-  @inline(__always)
-  package mutating func takeBytes(of slice: BodySlice) -> [UInt8] { inbox.takeBytes(of: slice) }
 }
 
 extension Connection {
@@ -192,14 +176,9 @@ extension Connection {
 
   private mutating func handshakeElapsed() {
     switch (phase, settings.role) {
-    case (.fresh, .server):
-      violate(Violation(.firstFrameTimeout))
-    case (.fresh, .client):
-      close(.handshakeTimeout)
-    case (.open, .server) where carriage.timesRequest:
-      violate(Violation(.firstFrameTimeout))
-    case (.identifying, _), (.open, _), (.closing, _), (.closed, _):
-      break
+    case (.fresh, .client): close(.handshakeTimeout)
+    case (.fresh, .server), (.open, .server): violate(Violation(.firstFrameTimeout))
+    case (.identifying, _), (.open, .client), (.closing, _), (.closed, _): break
     }
   }
 

@@ -11,6 +11,11 @@ package enum Effect: Equatable, Sendable {
   /// Close the stream. No effects follow.
   indirect case close(CloseReason)
 
+  /// Whether it passes on a request of the peer.
+  var isRequest: Bool {
+    if case .message(let message) = self { message.kind == .request } else { false }
+  }
+
   /// Whether it passes on something that the peer sent.
   var isDelivery: Bool {
     switch self {

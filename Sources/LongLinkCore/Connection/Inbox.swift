@@ -102,7 +102,7 @@ package struct Inbox: ~Copyable {
 
   /// Passes bytes of the last returned message to `body`.
   @inline(__always)
-  func withBody<Result, Failure>(
+  package func withBody<Result, Failure>(
     _ slice: BodySlice, _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let range = slice.start..<slice.start + slice.count
@@ -126,7 +126,8 @@ package struct Inbox: ~Copyable {
   }
 
   /// Takes the bytes of the last returned message. Call it once: joined fragments are moved.
-  mutating func takeBytes(of slice: BodySlice) -> [UInt8] {
+  @inline(__always)
+  package mutating func takeBytes(of slice: BodySlice) -> [UInt8] {
     slice.isAssembled ? takeAssembled(slice) : withBody(slice) { [UInt8](decoding: $0) }
   }
 
@@ -150,6 +151,12 @@ package struct Inbox: ~Copyable {
   mutating func forgetMessage() {
     assembled = []
     forgetMetadata()
+  }
+
+  /// Frees memory that is not needed between messages.
+  mutating func releaseStorage() {
+    input.releaseStorage(over: 0)
+    forgetMessage()
   }
 
   /// Whether the first bytes are a record of TLS: a client's handshake, or a server's alert.
@@ -224,6 +231,14 @@ package struct Inbox: ~Copyable {
       throw Violation(.creditNotAllowed, head, value: UInt64(credit))
     }
     return credit
+  }
+
+  /// Reads the body of a pong, which is the number of its ping; nil if it is none.
+  func number(_ body: BodySlice) -> UInt64? {
+    withBody(body) { bytes in
+      guard bytes.byteCount == 8 else { return nil }
+      return UInt64(bigEndian: unsafe bytes.unsafeLoadUnaligned(as: UInt64.self))
+    }
   }
 
   /// Reads the body of a control message.

@@ -2,10 +2,10 @@
 
 /// The layout of a connection's frames: native, or a dialect's.
 ///
-/// Most rules that differ in a dialect are in Connection+Dialect and Outbox+Dialect. Where a line
-/// or two differ, other files ask for `dialect` or `hasControlFrames`. A dialect has no handshake
-/// and no goaway; a response may have to repeat the type of its request; and a ping can remain
-/// unanswered.
+/// Most rules that differ in a dialect are in Connection+Dialect and Outbox+Dialect. Other files
+/// ask for `dialect`, or `isNative`, where a line or two differ.
+/// A dialect has no handshake and no goaway; a response may have to repeat the type of its request;
+/// and a ping can remain unanswered.
 package enum Framing {
   /// The layout of `Protocols/wire.md`.
   case native
@@ -23,9 +23,16 @@ package enum Framing {
     if case .dialect(let state) = self { state } else { nil }
   }
 
-  /// Whether there are frames about the connection itself: hello, welcome and goaway.
+  /// Whether the native protocol is spoken, which has frames about the connection itself: hello,
+  /// welcome and goaway.
   @inline(__always)
-  var hasControlFrames: Bool { dialect == nil }
+  package var isNative: Bool { dialect == nil }
+
+  /// Throws if a body contains the delimiter and the dialect forbids that.
+  @inline(__always)
+  package func validate(_ body: some BodyEncodable) throws(BodyError) {
+    if let dialect { try dialect.framing.validate(body) }
+  }
 
   /// Whether the peer answers pings, so that a ping can test whether it is alive.
   package var canProbe: Bool { dialect?.canProbe ?? true }

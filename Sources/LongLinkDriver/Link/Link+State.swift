@@ -16,8 +16,8 @@ extension Link {
   package var counters: ConnectionCounters { core.counters }
   /// Whether any request of either side carries items.
   @inline(__always)
-  package var hasStreams: Bool { core.hasStreams }
-  /// Whether a serial is one of this side's requests.
+  package var hasStreams: Bool { !core.streams.isEmpty }
+  /// Whether a serial belongs to a request of this side.
   @inline(__always)
   package func owns(_ serial: UInt32) -> Bool { role.owns(serial) }
 
@@ -48,7 +48,9 @@ extension Link {
 extension Link {
   /// Takes the message's body; call it once.
   @inline(__always)
-  package func takeBody(of message: Arrival) -> [UInt8] { core.takeBytes(of: message.payload) }
+  package func takeBody(of message: Arrival) -> [UInt8] {
+    core.inbox.takeBytes(of: message.payload)
+  }
 
   /// The message's metadata, if any.
   package var metadata: ReceivedMetadata? { hasMetadata ? core.inbox.metadata.last : nil }

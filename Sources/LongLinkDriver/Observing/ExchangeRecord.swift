@@ -222,7 +222,7 @@ extension ExchangeRecord {
   ) {
     let delivery: Delivery = isRefused ? .refused : isSent && !isInterrupting ? .answered : .sent
     if !isSent {
-      let isInexpressible = !link.connection.isNative && link.isLive
+      let isInexpressible = !link.connection.framing.isNative && link.isLive
       end(
         link.connection.phase.endReason.map { .lost($0) }
           ?? (isInexpressible ? .failed(.unsupported) : .cancelled),

@@ -28,12 +28,12 @@ struct OutgoingPush {
     }
     do throws(BodyError) {
       let size = try body.encodedByteCount
-      guard link.connection.accepts(bodyOf: size) else {
+      guard link.connection.agreement.accepts(bodyOf: size) else {
         throw BodyError(
           .tooLarge,
           detail: "\(size) bytes; the peer accepts at most \(link.connection.agreement.maxBody)")
       }
-      try link.connection.validate(body)
+      try link.connection.framing.validate(body)
       return size
     } catch {
       throw failure(error, on: link)

@@ -48,8 +48,8 @@ public import LongLinkCore
   /// Throws if a link's dialect cannot carry the body.
   func validate(for link: Link) throws(BodyError) {
     switch self {
-    case .bytes(let bytes): try link.connection.validate(bytes)
-    case .value(let body): try link.connection.validate(body)
+    case .bytes(let bytes): try link.connection.framing.validate(bytes)
+    case .value(let body): try link.connection.framing.validate(body)
     }
   }
 }

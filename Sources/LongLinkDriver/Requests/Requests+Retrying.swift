@@ -19,7 +19,7 @@ extension Requests {
     let request = entry.payload
     request.channel?.detached()
     table.takeBack(id, .refused)
-    let reason = PeerText(utf8: link.connection.isNative ? link.takeBody(of: arrival) : [])
+    let reason = PeerText(utf8: link.connection.framing.isNative ? link.takeBody(of: arrival) : [])
     table.change(id) { $0.wasRefused(with: arrival.code, reason) }
     // With a new serial, because a late response to the old one does not belong to this attempt.
     let next = table.renew(id, deadline: request.deadline)

@@ -40,7 +40,7 @@ extension Requests {
     if request.deadline <= now { throw Unsendable(.deadlineExceeded, request.lateness) }
     let terms = request.channel?.terms(on: link)
     if let terms { try check(terms, on: link) }
-    if !link.connection.isNative { try check(request, id, inDialectOf: link) }
+    if !link.connection.framing.isNative { try check(request, id, inDialectOf: link) }
     var metadata: MetadataBlock?
     let size: Int
     do throws(BodyError) {
@@ -50,10 +50,10 @@ extension Requests {
       throw Unsendable(error)
     }
     let length = metadata.map { 2 + $0.count + size } ?? size
-    if !link.connection.accepts(bodyOf: length) {
+    if !link.connection.agreement.accepts(bodyOf: length) {
       // The peer can do without the remaining time, but not without the body.
       let least = request.extras?.metadata == nil ? size : length
-      guard link.connection.accepts(bodyOf: least) else {
+      guard link.connection.agreement.accepts(bodyOf: least) else {
         throw Unsendable(tooLarge: least, for: link)
       }
       metadata = nil
@@ -83,7 +83,7 @@ extension Requests {
     guard link.connection.agreement.features.contains(.streams) else {
       throw Unsendable(
         .unsupported,
-        link.connection.isNative ? "the peer has no streams" : "the dialect has no streams")
+        link.connection.framing.isNative ? "the peer has no streams" : "the dialect has no streams")
     }
     guard terms.credit.map({ link.connection.streams.hasRoom(for: $0) }) ?? true else {
       throw Unsendable(
@@ -122,7 +122,7 @@ extension Requests {
     if let extras = request.extras {
       if let observed = extras.observed,
         let block = try? encode(observed, remaining, terms),
-        link.connection.accepts(bodyOf: 2 + block.count + count)
+        link.connection.agreement.accepts(bodyOf: 2 + block.count + count)
       {
         return block
       }

@@ -37,8 +37,8 @@ extension Responder {
     _ body: Body, _ request: InboundRequest, on link: Link
   ) throws(BodyError) {
     let size = try body.encodedByteCount
-    guard link.connection.accepts(bodyOf: size) else { return refuse(size, request, on: link) }
-    if !link.connection.isNative { try link.connection.validate(body) }
+    guard link.connection.agreement.accepts(bodyOf: size) else { return refuse(size, request, on: link) }
+    if !link.connection.framing.isNative { try link.connection.framing.validate(body) }
     let isSent = try link.respond(request.id, count: size, body)
     record?.respond(.ok, size, isSent: isSent, on: link)
   }
@@ -146,7 +146,7 @@ extension Responder {
     }
     var body = body.count > room ? Array(body.prefix(room)) : body
     // Checked after it was cut, because a cut body may end with part of a delimiter.
-    if (try? link.connection.validate(body)) == nil { body = [] }
+    if (try? link.connection.framing.validate(body)) == nil { body = [] }
     let isSent = link.respond(
       id, code: code, isRefused: isRefused, isInterrupting: isInterrupting, ownCode: dialectCode,
       metadata: metadata, body)
@@ -157,7 +157,7 @@ extension Responder {
 
   /// The framework's text for the peer; empty in a dialect, which has no field for it.
   func text(_ text: String, on link: Link) -> [UInt8] {
-    link.connection.isNative ? Array(text.utf8) : []
+    link.connection.framing.isNative ? Array(text.utf8) : []
   }
 
   func refuse(

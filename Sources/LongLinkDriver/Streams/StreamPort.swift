@@ -33,8 +33,8 @@ struct StreamPort {
     link.command { core, now in core.lentItems(serial, at: now) }
   }
 
-  /// Whether the connection is being left: one of the sides has sent a goaway.
-  var isDraining: Bool { link.connection.saidGoAway || link.connection.peerGoAway != nil }
+  /// Whether one of the sides has said that it leaves the connection.
+  var isDraining: Bool { link.connection.goodbyes.isDraining }
 
   /// Whether the link counts items that the application has not taken, though the request has
   /// ended.
@@ -48,7 +48,7 @@ struct StreamPort {
     if item.payload.count >= ItemInbox.leastAlone {
       inbox.append(joined: link.takeBody(of: item), cost: item.cost)
     } else {
-      link.connection.withBody(item.payload) { inbox.append($0, cost: item.cost) }
+      link.connection.inbox.withBody(item.payload) { inbox.append($0, cost: item.cost) }
     }
   }
 }

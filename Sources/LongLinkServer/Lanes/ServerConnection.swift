@@ -294,8 +294,8 @@ extension ServerConnection: PeerOwner {
     _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
     after delay: Int64
   ) -> RequestID {
-    // No later connection carries a request that fails here, so retrying would be in vain.
-    let hasLeft = link.connection.peerGoAway != nil
+    // No later connection carries what fails here, so that to try again would be in vain.
+    let hasLeft = link.connection.goodbyes.ofPeer != nil
     guard let failure = hasLeft ? peer.endedError : failureOfRequests else {
       return requests.submit(
         type, body, options, completion, defaults: lane.defaults, after: delay)
@@ -315,7 +315,7 @@ extension ServerConnection: PeerOwner {
         LongLinkError(.unsupported, doing: operation, detail: objection, peer: link.peer)
       }
     }
-    return link.connection.peerGoAway.map { goaway in
+    return link.connection.goodbyes.ofPeer.map { goaway in
       { [self] operation in goneAway(operation, goaway) }
     }
   }

@@ -36,7 +36,7 @@ enum PhaseInput: CaseIterable {
     case .slowed: connection.isOpen && connection.settings.role == .server
     case .handlersHadTurn: connection.readHold.waitsForHandlers
     // A dialect has no goaway that could be decoded, and nothing is while a client is identified.
-    case .goawayDecoded, .strayItem: connection.isNative && connection.phase != .identifying
+    case .goawayDecoded, .strayItem: connection.framing.isNative && connection.phase != .identifying
     case .openStream:
       connection.isOpen && connection.carriage.takesRequest
         && connection.agreement.features.contains(.streams)

@@ -124,7 +124,8 @@ final class Side {
   }
 
   func receive(_ bytes: [UInt8]) {
-    unsafe connection.received(bytes.span.bytes, at: now)
+    unsafe connection.inbox.input.append(bytes.span.bytes)
+    connection.received(bytes.count, at: now)
     drain()
   }
 
@@ -302,12 +303,12 @@ extension Side {
   }
 
   private func body(_ arrival: Arrival) -> [UInt8] {
-    connection.takeBytes(of: arrival.payload)
+    connection.inbox.takeBytes(of: arrival.payload)
   }
 
   /// The metadata block; nil where there is none.
   private func metadata(_ arrival: Arrival) -> [UInt8]? {
-    arrival.metadata.map { slice in connection.withBody(slice) { [UInt8](decoding: $0) } }
+    arrival.metadata.map { slice in connection.inbox.withBody(slice) { [UInt8](decoding: $0) } }
   }
 
   @discardableResult
