@@ -62,12 +62,12 @@ final class ClientConnection {
   /// protocol that has no ping, because there none need ever arrive.
   var isHeard: Bool {
     guard let bytesBefore else { return false }
-    return link.counters.bytesReceived > bytesBefore || !link.connection.framing.canProbe
+    return link.connection.counters.bytesReceived > bytesBefore || !link.connection.framing.canProbe
   }
 
   /// Whether the server has answered any exchange with a response, an item or credit.
   private var hasAnswered: Bool {
-    let counters = link.counters
+    let counters = link.connection.counters
     return counters.responsesReceived + counters.itemsReceived + counters.creditsReceived > 0
   }
 
@@ -88,8 +88,8 @@ extension ClientConnection {
     if case .tried = stage { core.counters.trialsPassed += 1 }
     if isPreparing { endPreparation() }
     stage = .used(since: core.loop.now)
-    // The server may have frozen after its last answer to `prepare`, so only later bytes count.
-    bytesBefore = link.counters.bytesReceived
+    // What has answered `prepare` may have frozen since.
+    bytesBefore = link.connection.counters.bytesReceived
     core.counters.connects += 1
     link.log(.info, "Connected")
     core.notifyObserver(.established(link.id))
@@ -120,7 +120,7 @@ extension ClientConnection {
   /// Lets this connection take requests, because its trial is over.
   func passed() {
     guard link.isOpen, case .tried(let start) = stage else { return }
-    bytesBefore = link.counters.bytesReceived
+    bytesBefore = link.connection.counters.bytesReceived
     core.tell(.long(.accepted(link.id, terms(since: start))))
   }
 
@@ -212,7 +212,7 @@ extension ClientConnection: LinkOwner {
 
   /// The side that handles a stream: the requester's if the serial is this client's own.
   private func side(of serial: UInt32) -> any StreamSide {
-    link.owns(serial) ? requests : responder
+    link.connection.settings.role.owns(serial) ? requests : responder
   }
 
   private func established() {
@@ -220,7 +220,7 @@ extension ClientConnection: LinkOwner {
     core.servers.forgetSecured()
     core.note(.long(.established(link.id, terms(since: core.loop.now))))
     guard core.machine.ways.isTrying(link.id) else {
-      bytesBefore = link.counters.bytesReceived
+      bytesBefore = link.connection.counters.bytesReceived
       return core.settle()
     }
     link.log(.info, "The link takes no requests yet, because earlier ones were cut")
@@ -280,7 +280,7 @@ extension ClientConnection: LinkOwner {
 
   private func record(since start: LinkInstant) -> ClientMachine.Record {
     (
-      hasAnswered: hasAnswered, hasRequests: link.counters.requestsSent > 0,
+      hasAnswered: hasAnswered, hasRequests: link.connection.counters.requestsSent > 0,
       life: core.loop.now - start
     )
   }
@@ -321,7 +321,7 @@ extension ClientConnection: LinkOwner {
     guard case .violation(let violation) = reason, violation.rule != .checksumMismatch else {
       return false
     }
-    return core.configuration.dialect.source == nil && link.counters.framesReceived == 0
+    return core.configuration.dialect.source == nil && link.connection.counters.framesReceived == 0
   }
 }
 

@@ -50,15 +50,10 @@ extension Link {
     return obstacle == nil
   }
 
-  /// Gives the input buffer to the loop if it is large compared with the unparsed rest.
-  func releaseInput() {
-    if !gate.borrowsQueue { loop.takeRoom(of: &core.inbox.input) }
-  }
-
-  /// Frees the peer's input once it is no longer parsed, since handlers that still run may retain
-  /// the link. From then on, decoded bodies count as those of abandoned requests.
+  /// Frees the peer's input once it is no longer parsed, because handlers that still run may
+  /// retain the link, and counts what they hold as theirs.
   func releaseMemory() {
-    if !gate.borrowsQueue { core.releaseInput() }
+    if !buffer.isLent { core.releaseInput() }
     core.inbox.forgetMetadata()
     memory.decoded?.connectionEnds()
   }
@@ -68,27 +63,5 @@ extension Link {
     core.releaseRoom()
     if isAlive { layer?.releaseStorage() }
     reportMemory()
-  }
-}
-
-extension EventLoop {
-  /// The largest buffer that a loop keeps for transports with a partial frame.
-  private static let largestSpare = 524_288
-
-  /// Takes back the buffer that was lent for a read, and leaves a copy of the unparsed rest.
-  func takeBackReadQueue(from queue: inout ByteQueue) {
-    if queue.isEmpty {
-      queue.removeAll()
-      swapReadQueue(with: &queue)
-    } else {
-      var rest = queue.detachRest()
-      swap(&queue, &rest)
-      swapReadQueue(with: &rest)
-    }
-  }
-
-  /// Takes a buffer that is large compared with the bytes in it.
-  func takeRoom(of queue: inout ByteQueue) {
-    queue.releaseRoom(to: &spareQueue, upTo: EventLoop.largestSpare)
   }
 }

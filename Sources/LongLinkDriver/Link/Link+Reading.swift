@@ -54,7 +54,7 @@ extension Link: TransportHandler {
       failed(errno: error.errno)
       deliver()
     }
-    releaseInput()
+    buffer.releaseRoom(of: &core.inbox, to: loop)
   }
 
   func read() {
@@ -69,14 +69,7 @@ extension Link: TransportHandler {
     for _ in 0..<allowance.reads {
       guard isAlive, !core.holdsReading, !core.readHold.waitsForHandlers else { return }
       let size = core.inbox.readSize(upTo: allowance.size)
-      // With no partial frame, read into the loop's shared buffer, which is warm in the cache.
-      gate.setBorrowsQueue(core.inbox.input.isEmpty)
-      if gate.borrowsQueue {
-        loop.swapReadQueue(with: &core.inbox.input)
-      } else if !isFresh {
-        // A large spare buffer is not for a peer that nobody knows.
-        core.inbox.makeRoom(for: size, with: &loop.spareQueue)
-      }
+      buffer.begin(size, into: &core.inbox, isFresh: isFresh, on: loop)
       var isFull = false
       do throws(SocketError) {
         let outcome = try core.inbox.input.append(capacity: size) {
@@ -88,13 +81,11 @@ extension Link: TransportHandler {
         failed(errno: error.errno)
         deliver()
       }
-      if gate.borrowsQueue {
-        gate.setBorrowsQueue(false)
-        loop.takeBackReadQueue(from: &core.inbox.input)
-        // Only now, because until here the input was the loop's queue.
+      if buffer.takeBack(from: &core.inbox, on: loop) {
+        // Not before: the input was the loop's.
         if !core.isLive { releaseMemory() }
       } else {
-        releaseInput()
+        buffer.releaseRoom(of: &core.inbox, to: loop)
       }
       guard isFull else { return }
     }

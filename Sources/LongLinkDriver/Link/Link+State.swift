@@ -13,13 +13,6 @@ extension Link {
   var role: Role { core.settings.role }
   /// Whether this is a short link, which carries one exchange.
   package var isShort: Bool { core.settings.isShort }
-  package var counters: ConnectionCounters { core.counters }
-  /// Whether any request of either side carries items.
-  @inline(__always)
-  package var hasStreams: Bool { !core.streams.isEmpty }
-  /// Whether a serial belongs to a request of this side.
-  @inline(__always)
-  package func owns(_ serial: UInt32) -> Bool { role.owns(serial) }
 
   /// How the transport is secured; nil for a plain one.
   package var security: ConnectionSecurity? { layer?.security }
@@ -52,14 +45,18 @@ extension Link {
     core.inbox.takeBytes(of: message.payload)
   }
 
-  /// The message's metadata, if any.
-  package var metadata: ReceivedMetadata? { hasMetadata ? core.inbox.metadata.last : nil }
-
-  /// The message's metadata, if it contains more than the remaining time.
-  var notableMetadata: ReceivedMetadata? {
-    hasMetadata && !core.inbox.metadata.isPlain ? core.inbox.metadata.last : nil
+  /// Its metadata, if any.
+  package func metadata(of message: Arrival) -> ReceivedMetadata? {
+    message.hasMetadata ? core.inbox.metadata.last : nil
   }
 
-  /// The remaining time in the message's metadata, in milliseconds; nil if there is none.
-  var remaining: UInt32? { hasMetadata ? core.inbox.metadata.last.remaining : nil }
+  /// Its metadata, if that holds more than the remaining time.
+  func notableMetadata(of message: Arrival) -> ReceivedMetadata? {
+    message.hasMetadata && !core.inbox.metadata.isPlain ? core.inbox.metadata.last : nil
+  }
+
+  /// The remaining time that it states, in milliseconds, if any.
+  func remaining(of message: Arrival) -> UInt32? {
+    message.hasMetadata ? core.inbox.metadata.last.remaining : nil
+  }
 }

@@ -20,7 +20,7 @@ extension Link: TurnHandler {
     guard isConnected else { return }
     guard !awaitsRoom else {
       // The transport has no room; readiness reports when it has.
-      if !gate.borrowsQueue { reportMemory() }
+      if !buffer.isLent { reportMemory() }
       arm()
       return
     }
@@ -88,7 +88,7 @@ extension Link: TurnHandler {
     if core.outbox.isEmpty { owner?.linkWroteAll(self) }
     guard resumes || core.hasEffects || core.wantsToWrite else { return }
     deliver()
-    releaseInput()
+    buffer.releaseRoom(of: &core.inbox, to: loop)
     updateReadInterest()
   }
 

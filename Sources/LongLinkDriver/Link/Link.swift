@@ -26,9 +26,7 @@ package final class Link {
   @inline(__always)
   package var connection: Connection { _read { yield core } }
   private let linkLog: LinkLog
-  /// Whether the message that is being delivered to the owner has metadata.
-  @safe @exclusivity(unchecked) var hasMetadata = false
-  /// The transport, which the link owns. It is not used once the link has ended.
+  /// Owned by the link, and not used once the link has ended.
   let transport: any Transport
   /// The transport's layer; nil for a plain one.
   let layer: (any TransportLayer)?
@@ -54,7 +52,8 @@ package final class Link {
   package let memory: LinkMemory
   @safe @exclusivity(unchecked) var account = MemoryAccount()
   @safe @exclusivity(unchecked) var gate = ReadGate()
-  /// The brake on a peer that sends faster than it may; nil if it may send at any rate.
+  @safe @exclusivity(unchecked) var buffer = ReadBuffer()
+  /// What holds reading while the peer sends faster than it may; nil if it may send at any rate.
   let brake: ReadBrake?
   /// The totals in which the link counts once it has ended.
   @safe @exclusivity(unchecked) var totals: ConnectionTotals?
@@ -145,20 +144,14 @@ extension Link {
   }
 
   private func deliverMessages(to owner: any LinkOwner) {
-    while let message = core.nextMessage() { deliver(message, to: owner) }
-  }
-
-  @inline(__always)
-  private func deliver(_ message: Arrival, to owner: any LinkOwner) {
-    hasMetadata = message.hasMetadata
-    owner.link(self, received: message)
+    while let message = core.nextMessage() { owner.link(self, received: message) }
   }
 
   /// Performs the next effect; returns false if there is none.
   private func performEffect() -> Bool {
     switch core.nextEffect() {
     case .message(let message):
-      if let owner { deliver(message, to: owner) }
+      owner?.link(self, received: message)
     case .report(let news):
       report(news)
     case .shutDownWriting:
@@ -172,16 +165,7 @@ extension Link {
   }
 
   private func report(_ news: LinkNews) {
-    switch news {
-    case .observed(.damaged(let violation)):
-      log(
-        .warning, "Dropped a damaged packet",
-        ["reason": "\(violation.rule.rawValue)", "detail": "\(violation)"])
-    case .life(let news):
-      record?.note(news, of: self)
-    default: break
-    }
-    if let owner { news.tell(owner, of: self) }
+    news.tell(owner, of: self)
     if case .life(.established) = news { rescheduleTimer() }
   }
 

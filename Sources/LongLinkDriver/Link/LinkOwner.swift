@@ -37,8 +37,20 @@ extension LinkOwner {
 }
 
 extension LinkNews {
-  /// Calls the owner's function for these news.
-  func tell(_ owner: any LinkOwner, of link: Link) {
+  /// Tells the record of a link, the log and the owner, as far as they are there and it is theirs.
+  func tell(_ owner: (any LinkOwner)?, of link: Link) {
+    switch self {
+    case .life(let news): link.record?.note(news, of: link)
+    case .observed(.damaged(let violation)):
+      link.log(
+        .warning, "Dropped a damaged packet",
+        ["reason": "\(violation.rule.rawValue)", "detail": "\(violation)"])
+    default: break
+    }
+    if let owner { tell(owner, of: link) }
+  }
+
+  private func tell(_ owner: any LinkOwner, of link: Link) {
     switch self {
     case .life(let news): owner.link(link, reports: news)
     case .request(let news): owner.link(link, reports: news)

@@ -32,8 +32,6 @@ struct ReadGate: Equatable {
   private var postponements = 0
   /// The number of turns whose end was awaited because a handler's job had not run yet.
   private var turnsForHandlers = 0
-  /// Whether the connection's input is the loop's read queue for now.
-  private(set) var borrowsQueue = false
 
   /// The size of a frame with a body of 64 KiB and a little metadata.
   private static let largeFrame = 65_536 + 64
@@ -99,10 +97,7 @@ struct ReadGate: Equatable {
     return Allowance(size: size, reads: min(ReadGate.readsPerTurn, size / ReadGate.littleRead))
   }
 
-  /// Notes whether a read uses the loop's queue, which it gives back afterwards.
-  mutating func setBorrowsQueue(_ borrows: Bool) { borrowsQueue = borrows }
-
-  /// Notes that the last read of a turn was full, so that more bytes may wait.
+  /// Notes that the last read of a turn has found all that it asked for.
   mutating func leaveBytes() { leavesBytes = true }
 
   // MARK: Turns for handlers

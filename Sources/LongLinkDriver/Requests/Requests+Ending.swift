@@ -28,7 +28,7 @@ extension Requests {
       let error = rejection(arrival, link.takeBody(of: arrival), entry, link).noting(objection)
       counters.count(error)
       entry.payload.record?.end(
-        error, isRefused: isRefused, isInterrupted: link.metadata?.interrupted == true)
+        error, isRefused: isRefused, isInterrupted: link.metadata(of: arrival)?.interrupted == true)
       complete(entry.payload.completion, .failure(error))
     }
     wentOff(link)
@@ -86,7 +86,7 @@ extension Requests {
     let (id, request) = (RequestID(serial: arrival.serial, number: entry.number), entry.payload)
     // A refusal covers only this attempt.
     let past = arrival.isRefused ? entry.past : .notSent
-    let hint = link.metadata?.retryAfter ?? 0
+    let hint = link.metadata(of: arrival)?.retryAfter ?? 0
     let retryAfter: Duration? = hint > 0 ? .milliseconds(Int64(hint)) : nil
     let ownCode = link.connection.framing.lastCode
     // The application defines the body of its own codes, and of a dialect's: often a text, but
@@ -101,7 +101,7 @@ extension Requests {
       return error(.deadlineExceeded, id, request, .sent, request.lateness, on: link).after(past)
     }
     // The peer may have responded in its handler's place, and the handler may still run.
-    let ran: Delivery = link.metadata?.interrupted == true ? .sent : .answered
+    let ran: Delivery = link.metadata(of: arrival)?.interrupted == true ? .sent : .answered
     return LongLinkError(
       .rejected, delivery: arrival.isRefused ? .refused : ran,
       doing: operation(id, request), detail: detail, peer: link.peer, response: arrival.code,

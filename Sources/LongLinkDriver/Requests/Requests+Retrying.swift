@@ -43,7 +43,7 @@ extension Requests {
     if arrival.code == .draining, link !== current, !link.isShort { return loop.now }
     return retryTime(
       of: entry, retry: Int(entry.returns) + 1,
-      askedFor: Int64(link.metadata?.retryAfter ?? 0) * 1_000_000)
+      askedFor: Int64(link.metadata(of: arrival)?.retryAfter ?? 0) * 1_000_000)
   }
 
   /// The time of a retry with this number, as early as the peer asks, in nanoseconds from now; nil

@@ -64,7 +64,7 @@ package final class Responder {
       refuseAccess(arrival, on: link)
       return
     }
-    let remaining = link.remaining
+    let remaining = link.remaining(of: arrival)
     if remaining == 0 {
       link.count { $0.handlersLate += 1 }
       refuse(arrival, on: link, .deadlinePassed, "the deadline had passed on arrival")
@@ -86,7 +86,7 @@ package final class Responder {
       body: link.takeBody(of: arrival),
       id: link.connection.id(of: arrival), peer: peer,
       deadline: remaining.map { loop.now + Int64($0) * 1_000_000 },
-      metadata: link.notableMetadata)
+      metadata: link.notableMetadata(of: arrival))
     link.count { $0.handled += 1 }
     if request.priority > 0 {
       link.note { $0.inbound.setPriority(request.priority, of: request.serial) }
@@ -96,10 +96,10 @@ package final class Responder {
 
   /// Begins the record of a request that has arrived.
   private func begin(_ arrival: Arrival, on link: Link, _ observers: Observers) {
-    let isStream = link.hasStreams && !link.connection.streams.shape(of: arrival.serial).isEmpty
+    let isStream = !link.connection.streams.isEmpty && !link.connection.streams.shape(of: arrival.serial).isEmpty
     record = ExchangeRecord(
       arrival.type, of: routes.names[arrival.type], arrival.serial, arrival.payload.count,
-      isStream: isStream, link.metadata, on: link, observers)
+      isStream: isStream, link.metadata(of: arrival), on: link, observers)
   }
 
   /// Records what becomes of a request during a call.

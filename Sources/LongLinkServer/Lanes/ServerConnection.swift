@@ -166,9 +166,9 @@ extension ServerConnection: TimerHandler {
   func timerFired(token: UInt64) {
     if token == Timer.expiry.rawValue { return expired() }
     drainTimer = nil
-    // Closing fails the requests that still run: no response could claim to be the handler's. Items
-    // that were written are sent first; nothing else is waited for.
-    if link.hasStreams || link.isShort {
+    // The end of the connection fails what still runs: no response could claim that a handler
+    // made it. Items that were written leave first. Nothing else is waited for.
+    if !link.connection.streams.isEmpty || link.isShort {
       link.shutDown(saying: notice)
     } else {
       link.close(.closedHere)
@@ -260,7 +260,7 @@ extension ServerConnection: LinkOwner {
 
   /// The side that handles a stream: the requester's if the serial is the server's own.
   private func side(of serial: UInt32) -> any StreamSide {
-    link.owns(serial) ? requests : responder
+    link.connection.settings.role.owns(serial) ? requests : responder
   }
 
   func linkWroteAll(_ link: Link) {
