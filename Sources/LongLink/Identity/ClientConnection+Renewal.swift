@@ -21,7 +21,7 @@ extension ClientConnection {
       guard core.machine.link.isCurrent(link.id) else { return }
       switch result {
       case .success([]): core.tell(.long(.cannotRenew(link.id)))
-      case .success(let credential): link.renew(with: credential)
+      case .success(let credential): link.identity.renew(with: credential)
       case .failure(let failure):
         link.log(.warning, "Could not renew the credential", failure.logMetadata)
         core.tell(.long(.notRenewed(link.id, refusal: nil)))

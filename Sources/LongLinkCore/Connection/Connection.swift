@@ -8,12 +8,12 @@
 /// 1. **Connected.** `connected(at:)`, once the stream is connected and secured. The time for the
 ///    handshake runs from `init`; until then only the calls about time and ends make sense.
 /// 2. **Bytes.** To read: nothing while `holdsReading`, `readHold.waitsForHandlers` or
-///    `carriage.peerHasEnded` is true. Else `readSize(upTo:)` and `makeRoom(for:with:)` of
-///    the inbox say how much; append that to its `input`, and call `received(_:at:)`. `receivedPart(at:)` is for
-///    bytes of the security that are no whole record, and `ended(at:isCutOff:)` for the peer's end
-///    of stream. To write, while `wantsToWrite`: write the outbox's `chunk`, and call
-///    `wrote(_:at:)`, also with 0, from which the time for writing runs. `failed(errno:)` or
-///    `failed(security:)` if either fails.
+///    `carriage.peerHasEnded` is true. Else `readSize(upTo:)` and `makeRoom(for:with:)` of the
+///    inbox say how much; append that to its `input`, and call `received(_:at:)`.
+///    `receivedPart(at:)` is for bytes of the security that are no whole record, and
+///    `ended(at:isCutOff:)` for the peer's end of stream. To write, while `wantsToWrite`: write the
+///    outbox's `chunk`, and call `wrote(_:at:)`, also with 0, from which the time for writing runs.
+///    `failed(errno:)` or `failed(security:)` if either fails.
 /// 3. **Time.** `elapsed(to:unacknowledged:)` at `deadline`, after what waits in the socket was
 ///    read. Every other call can move the deadline.
 /// 4. **After each of these**, deliver: `nextMessage()` until it returns nil, then `nextEffect()`

@@ -18,6 +18,14 @@ package struct HeldMemory: Equatable, Sendable {
     self.outlived = outlived
   }
 
+  /// The part that stays when the connection has ended.
+  package var outlivedAlone: HeldMemory { HeldMemory(outlived: outlived) }
+
+  /// This memory and so many bytes that are freed with the connection, if any.
+  package func adding(_ bytes: Int?) -> HeldMemory {
+    HeldMemory(open: open + (bytes ?? 0), room: room, outlived: outlived)
+  }
+
   /// The approximate memory of a request besides its body: its task and its state.
   package static let ofRequest = 4096
 

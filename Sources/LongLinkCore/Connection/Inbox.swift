@@ -70,8 +70,8 @@ package struct Inbox: ~Copyable {
     return body
   }
 
-  /// Takes the next frame of a dialect, or a damaged packet, and returns it with its position; never
-  /// a step that skips bytes.
+  /// Takes the next frame of a dialect, or a damaged packet, and returns it with its position;
+  /// never a step that skips bytes.
   mutating func next(in dialect: DialectState) -> (step: DialectStep, position: Int) {
     while true {
       let position = input.position

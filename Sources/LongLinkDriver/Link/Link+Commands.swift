@@ -10,7 +10,7 @@ extension Link {
   /// Delivers a command's effects to the owner, schedules a write at the end of the turn, and sets
   /// the timer.
   @inline(__always)
-  private func settle() {
+  func settle() {
     // If `deliver` is running, it delivers the new effects too.
     if !isDelivering, gate.isHeld || core.hasEffects { deliver() }
     if endsTurn || core.wantsToWrite { writeAtEndOfTurn() }
@@ -24,11 +24,9 @@ extension Link {
     if endsTurn || core.wantsToWrite { writeAtEndOfTurn() }
     if !endsTurn, gate.isHeld || core.hasEffects { awaitEndOfTurn() }
   }
-}
 
-// MARK: - Requests of this side
+  // MARK: Requests of this side
 
-extension Link {
   /// Sends a request. The link must be open, and the body within the peer's limit.
   @inline(__always)
   func request(
@@ -54,11 +52,9 @@ extension Link {
     core.deadlineMissed(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
     settleAtEndOfTurn()
   }
-}
 
-// MARK: - Streams, and commands without effects
+  // MARK: Of streams, and without effects
 
-extension Link {
   /// Gives the core a command about a stream.
   @inline(__always)
   func command<Result, Failure>(
@@ -71,11 +67,9 @@ extension Link {
 
   /// Passes the core a note that has no effects, such as who handles a request.
   func note<Result>(_ body: (inout Connection) -> Result) -> Result { body(&core) }
-}
 
-// MARK: - Requests of the peer
+  // MARK: Requests of the peer
 
-extension Link {
   /// Sends the response of a handler that has returned, unless the request has ended.
   ///
   /// Returns whether a response is sent.
@@ -109,11 +103,9 @@ extension Link {
     core.inbound.handlerReturned(from: id)
     reportMemory()
   }
-}
 
-// MARK: - Pushes
+  // MARK: Pushes
 
-extension Link {
   /// Sends a one-way message. The link must be open, and the body within the peer's limit.
   @inline(__always)
   func push<Failure>(
@@ -130,19 +122,9 @@ extension Link {
     settle()
   }
 
-  /// Sends waiting requests and pushes when there is room again. They take turns at going first.
-  package func shareRoom(_ requests: Requests?, _ pushes: PushQueue?) {
-    pushesGoFirst.toggle()
-    if pushesGoFirst { pushes?.pump(over: self) }
-    requests?.pump()
-    pushes?.pump(over: self)
-  }
-}
+  // MARK: Counting
 
-// MARK: - Counting
-
-extension Link {
-  /// Changes the counters of the link.
+  /// Counts what handlers and pushes do.
   @inline(__always)
   func count(_ change: (inout ConnectionCounters) -> Void) {
     if let totals { change(&totals.counters) } else { change(&core.counters) }
@@ -153,11 +135,9 @@ extension Link {
     totals.counters += core.counters
     self.totals = totals
   }
-}
 
-// MARK: - The connection
+  // MARK: The connection
 
-extension Link {
   /// Sends a ping and returns its number, which `.ponged` carries.
   package func ping() -> UInt64 {
     command { core, _ in core.ping(at: loop.driver.now) }
@@ -172,34 +152,6 @@ extension Link {
   /// Sets the interval of this side's pings, in nanoseconds. It can be at most the agreed interval.
   package func setPace(_ interval: Int64) {
     core.setPace(interval)
-    rescheduleTimer()
-  }
-
-  /// Sends this client's renewed credential. The link has to be one that `canRenew`.
-  package func renew(with credential: [UInt8]) {
-    core.renew(with: credential, at: loop.now)
-    settleAtEndOfTurn()
-  }
-
-  /// Returns the credential of the client's hello or renewal, at the first call only. Nil if the
-  /// client has sent no hello.
-  package func takeCredential() -> [UInt8]? { core.takeCredential() }
-
-  /// Returns the `client_id` of the client's hello, at the first call only; nil without one.
-  package func takeClientID() -> ClientID? { core.takeClientID() }
-
-  /// Accepts the client, or the renewal of its credential, which expires after `expiresIn`
-  /// milliseconds; 0 for never. `once` says where the client's keys are kept; nil if they are not.
-  package func admit(expiresIn: UInt32, once: OnceTerms? = nil) {
-    core.admit(expiresIn: expiresIn, once: once, at: loop.now)
-    settle()
-    rescheduleTimer()
-  }
-
-  /// Refuses the client and closes, or refuses the renewal of its credential, with a reason.
-  package func turnAway(_ code: ResponseCode, _ reason: String) {
-    core.turnAway(code, reason, at: loop.now)
-    settle()
     rescheduleTimer()
   }
 
@@ -222,17 +174,19 @@ extension Link {
   /// Closes the link with `shutDown` if neither side has a request in flight on it and no message
   /// waits to be encoded.
   package func shutDownIfUnused(by requests: Requests?) {
-    guard core.inbound.count == 0, !core.outbox.holdsBack, requests?.isUnused(self) ?? true
-    else { return }
-    shutDown()
+    if isUnused(by: requests) { shutDown() }
   }
 
   /// Leaves the link if it is as unused as for `shutDownIfUnused`; the server then closes it.
   package func leaveIfUnused(by requests: Requests) {
-    guard core.inbound.count == 0, !core.outbox.holdsBack, requests.isUnused(self) else { return }
+    guard isUnused(by: requests) else { return }
     core.leave(at: loop.now)
     settle()
     rescheduleTimer()
+  }
+
+  private func isUnused(by requests: Requests?) -> Bool {
+    core.inbound.count == 0 && !core.outbox.holdsBack && requests?.isUnused(self) ?? true
   }
 
   /// Closes the link at once.

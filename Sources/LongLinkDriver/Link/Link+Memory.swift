@@ -18,10 +18,9 @@ extension Link {
   }
 
   private func reportMemory(to share: MemoryShare) {
-    var held = isAlive ? core.held : HeldMemory(outlived: core.held.outlived)
-    if let layer, isAlive { held.open += layer.heldBytes }
     let more = account.change(
-      to: held, at: loop.now, moved: core.counters.bytesReceived &+ core.counters.bytesSent)
+      to: isAlive ? core.held.adding(layer?.heldBytes) : core.held.outlivedAlone, at: loop.now,
+      moved: core.counters.bytesReceived &+ core.counters.bytesSent)
     if let more { share.add(more) }
   }
 
@@ -40,14 +39,11 @@ extension Link {
 
   /// Whether the server's memory, and the queue of handlers, allow reading in this turn.
   func mayRead() -> Bool {
-    guard let budget = memory.share?.budget else {
-      return gate.obstacle(isQueued: false, isShort: false, isSmall: true) == nil
-    }
-    let obstacle = gate.obstacle(
-      isQueued: loop.hasBacklog && core.inbound.count + core.inbound.outlived > 64,
-      isShort: budget.mustEvict || !memory.hasRoom && !memory.hasReserve(for: core.inbound),
-      isSmall: memory.isSmall(core.inbound, counted: account.told.open))
-    return obstacle == nil
+    gate.obstacle(
+      isQueued: memory.share != nil && loop.hasBacklog
+        && core.inbound.count + core.inbound.outlived > 64,
+      isShort: memory.isShort(for: core.inbound),
+      isSmall: memory.isSmall(core.inbound, counted: account.told.open)) == nil
   }
 
   /// Frees the peer's input once it is no longer parsed, because handlers that still run may

@@ -22,8 +22,7 @@ extension Link: TransportHandler {
     do {
       guard try transport.finishConnecting() else { return false }
     } catch {
-      failed(errno: error.errno)
-      deliver()
+      fail(errno: error.errno)
       return false
     }
     isConnected = true
@@ -42,8 +41,13 @@ extension Link: TransportHandler {
     }
   }
 
-  /// Reads the error of a transport that is ready although the peer has ended its side. This
-  /// happens even while reading is suspended, because the transport would stay ready.
+  private func fail(errno: Int32) {
+    failed(errno: errno)
+    deliver()
+  }
+
+  /// Learns why a transport is ready of which nothing is expected: it has failed. That is read even
+  /// while reading is suspended, because it would stay ready.
   private func readFailure() {
     guard isAlive else { return }
     do throws(SocketError) {
@@ -51,8 +55,7 @@ extension Link: TransportHandler {
         try transport.read(into: &span)
       }
     } catch {
-      failed(errno: error.errno)
-      deliver()
+      fail(errno: error.errno)
     }
     buffer.releaseRoom(of: &core.inbox, to: loop)
   }

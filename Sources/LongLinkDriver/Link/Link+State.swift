@@ -10,9 +10,6 @@ extension Link {
   package var isOpen: Bool { core.isOpen }
   /// Whether exchanges may continue: neither side is closing the connection.
   package var isLive: Bool { core.isLive }
-  var role: Role { core.settings.role }
-  /// Whether this is a short link, which carries one exchange.
-  package var isShort: Bool { core.settings.isShort }
 
   /// How the transport is secured; nil for a plain one.
   package var security: ConnectionSecurity? { layer?.security }
@@ -21,25 +18,23 @@ extension Link {
   var retryAfter: Int64? { layer?.retryAfter }
   /// Why the transport could not be secured, or is no longer secure; nil if it did not fail.
   package var securityFailure: SecurityFailure? {
-    layer?.securityFailure ?? LinkEnding.failure(core.phase.endReason, of: role)
+    layer?.securityFailure ?? LinkEnding.failure(core.phase.endReason, of: core.settings.role)
   }
   /// Whether the peer's system has answered the connect.
   package var isReached: Bool { isConnected || isAlive && layer?.isHandshaking == true }
 
-  /// The explanation of the link's end for people. Ask for it before the link has ended, unless its
-  /// security has failed or a timeout has passed.
+  /// Who the client is, and whether it is accepted.
+  package var identity: IdentityPort { IdentityPort(link: self) }
+  /// What people are told of the end. Ask for it before the link has ended, except for a failure of
+  /// its security or a timeout.
   package var ending: LinkEnding { LinkEnding(of: self) }
 
-  /// Whether a request or push may be sent; one in fragments also needs `takesLarge`.
+  /// Whether a request or push may be sent; large ones have a mark of their own, too.
   package var hasRoom: Bool { core.isOpen && !core.marks.isAbove }
-  /// Whether a request or push in fragments may be sent.
-  package var takesLarge: Bool { !core.marks.isAboveLarge }
-}
 
-// MARK: - The message that is being delivered to the owner
+  // MARK: The message that is being delivered to the owner
 
-extension Link {
-  /// Takes the message's body; call it once.
+  /// Takes its body; call it once.
   @inline(__always)
   package func takeBody(of message: Arrival) -> [UInt8] {
     core.inbox.takeBytes(of: message.payload)

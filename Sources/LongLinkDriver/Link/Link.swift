@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Logging
 package import LongLinkCore
 package import LongLinkTransport
 
@@ -25,7 +24,9 @@ package final class Link {
   /// The core, for reading. Only the link's commands change it.
   @inline(__always)
   package var connection: Connection { _read { yield core } }
-  private let linkLog: LinkLog
+  /// Logs a line that the peer can cause, with the connection's identity; each message is
+  /// rate-limited.
+  package let log: LinkLog
   /// Owned by the link, and not used once the link has ended.
   let transport: any Transport
   /// The transport's layer; nil for a plain one.
@@ -40,7 +41,6 @@ package final class Link {
   private(set) var endedInHandshake = false
   /// The readiness for which the transport is watched.
   private var interest = Readiness.none
-  var awaitsBytes: Bool { interest.contains(.read) }
   var awaitsRoom: Bool { interest.contains(.write) }
   @safe @exclusivity(unchecked) private var timer = LinkTimer()
   var endsTurn = false
@@ -48,7 +48,7 @@ package final class Link {
   /// Whether `deliver` is running.
   @safe @exclusivity(unchecked) var isDelivering = false
   /// Whether pushes are the next to use new room.
-  var pushesGoFirst = false
+  private var pushesGoFirst = false
   package let memory: LinkMemory
   @safe @exclusivity(unchecked) var account = MemoryAccount()
   @safe @exclusivity(unchecked) var gate = ReadGate()
@@ -74,8 +74,9 @@ package final class Link {
     layer = transport.layer
     memory = LinkMemory(in: share)
     self.isConnected = isConnected
-    linkLog = LinkLog(
-      log: log, peer: address ?? transport.peerAddress, group: group, label: label, way: way)
+    self.log = LinkLog(
+      log: log, loop: loop, peer: address ?? transport.peerAddress, group: group, label: label,
+      way: way)
     brake = readLimits.isUnlimited ? nil : ReadBrake(readLimits, at: loop.driver.now)
     var settings = settings
     settings.serialMix = Link.serialMix
@@ -83,18 +84,9 @@ package final class Link {
     record = observers.map { LinkRecord(self, $0) }
   }
 
-  /// Logs a line that the peer can cause, with the connection's identity; each message is
-  /// rate-limited.
-  package func log(
-    _ level: Logger.Level, _ message: StaticString,
-    _ metadata: @autoclosure () -> Logger.Metadata = [:]
-  ) {
-    linkLog.write(level, message, at: loop.now, metadata)
-  }
-
-  package var peer: SocketAddress? { linkLog.peer }
-  /// The name of a short link's way, for errors and logs; nil on a long link.
-  package var way: String? { linkLog.way }
+  package var peer: SocketAddress? { log.peer }
+  /// What a short link's way is called in errors and logs; nil on a long link.
+  package var way: String? { log.way }
 
   /// Starts the link; its events go to `owner`.
   package func start(for owner: any LinkOwner) {
@@ -116,11 +108,9 @@ package final class Link {
     self.interest = interest
     if isAlive { transport.setInterest(interest) }
   }
-}
 
-// MARK: - Delivering to the owner
+  // MARK: Delivering to the owner
 
-extension Link {
   /// Delivers the core's messages and effects to the owner until there are none left.
   ///
   /// Nothing else takes messages and effects from the core.
@@ -130,7 +120,9 @@ extension Link {
     isDelivering = true
     repeat {
       // Once the owner is released, the core has no more messages.
-      if let owner { deliverMessages(to: owner) }
+      if let owner {
+        while let message = core.nextMessage() { owner.link(self, received: message) }
+      }
     } while performEffect()
     isDelivering = false
     if core.holdsReading {
@@ -143,30 +135,27 @@ extension Link {
     if core.wantsToWrite { writeAtEndOfTurn() }
   }
 
-  private func deliverMessages(to owner: any LinkOwner) {
-    while let message = core.nextMessage() { owner.link(self, received: message) }
-  }
-
   /// Performs the next effect; returns false if there is none.
   private func performEffect() -> Bool {
     switch core.nextEffect() {
-    case .message(let message):
-      owner?.link(self, received: message)
+    case .message(let message): owner?.link(self, received: message)
     case .report(let news):
-      report(news)
+      news.tell(owner, of: self)
+      if case .life(.established) = news { rescheduleTimer() }
     case .shutDownWriting:
       if isAlive { transport.shutDownWriting() }
-    case .close(let reason):
-      end(reason)
-    case nil:
-      return false
+    case .close(let reason): end(reason)
+    case nil: return false
     }
     return true
   }
 
-  private func report(_ news: LinkNews) {
-    news.tell(owner, of: self)
-    if case .life(.established) = news { rescheduleTimer() }
+  /// Sends waiting requests and pushes when there is room again. Each kind goes first in turn.
+  package func shareRoom(_ requests: Requests?, _ pushes: PushQueue?) {
+    pushesGoFirst.toggle()
+    if pushesGoFirst { pushes?.pump(over: self) }
+    requests?.pump()
+    pushes?.pump(over: self)
   }
 
   private func end(_ reason: CloseReason) {
@@ -183,8 +172,6 @@ extension Link {
     reportMemory()
   }
 }
-
-// MARK: - Time
 
 extension Link: TimerHandler {
   /// Moves the timer if the core's deadline is earlier than the timer.
@@ -206,7 +193,7 @@ extension Link: TimerHandler {
     guard isAlive else { return }
     timer.hasFired()
     // After a pause of this process, the peer's bytes may wait in the socket: read them first.
-    if isConnected, awaitsBytes { read() }
+    if isConnected, interest.contains(.read) { read() }
     guard isAlive else { return }
     // Bytes that this side left unread are not silence of the peer.
     if gate.leavesBytes { core.resumedReading(at: loop.driver.now) }

@@ -73,7 +73,7 @@ extension LinkEnding {
   /// Collects what the link knows at the moment.
   init(of link: Link) {
     self.init(
-      role: link.role, way: link.way, goaway: link.connection.goodbyes.ofPeer,
+      role: link.connection.settings.role, way: link.way, goaway: link.connection.goodbyes.ofPeer,
       securityFailure: link.securityFailure, failureText: link.layer?.failureText,
       isHandshaking: link.endedInHandshake || link.isAlive && link.layer?.isHandshaking == true,
       handshakeLimit: .nanoseconds(link.connection.settings.handshakeTimeout))

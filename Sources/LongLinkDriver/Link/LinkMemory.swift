@@ -29,8 +29,21 @@ package struct LinkMemory {
   @inline(__always)
   var hasRoom: Bool { share?.hasRoom ?? true }
 
-  /// Whether the reserve has room for another of these requests: they have to be few, and none may
-  /// have outlived its deadline or cancel. So peers that leave many behind cannot use it up.
+  /// Whether the server has room for another request of a connection with these, in its reserve if
+  /// not elsewhere.
+  func hasRoom(for requests: borrowing InboundTable) -> Bool {
+    hasRoom || hasReserve(for: requests)
+  }
+
+  /// Whether a connection with these requests must not be read, because memory is short; false
+  /// without a budget.
+  func isShort(for requests: borrowing InboundTable) -> Bool {
+    guard let budget = share?.budget else { return false }
+    return budget.mustEvict || !hasRoom(for: requests)
+  }
+
+  /// Whether the reserve has room and a connection with these requests may use it: they are few and
+  /// none outlived its deadline or cancel. Peers that leave many behind cannot shut it out.
   func hasReserve(for requests: borrowing InboundTable) -> Bool {
     guard let budget = share?.budget, budget.hasReserve else { return false }
     return LinkMemory.areFew(requests)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LongLinkCore
+internal import Logging
 
 /// Receives, on the loop, the events of its links. A callback may give a link any command.
 package protocol LinkOwner: AnyObject {

@@ -29,7 +29,7 @@ extension CloseReason {
 
   /// Logs the end of a link that was established.
   package func log(endOf link: Link, _ more: @autoclosure () -> Logger.Metadata = [:]) {
-    let role = link.role
+    let role = link.connection.settings.role
     let usual: Logger.Level = role == .client ? .info : .debug
     link.log(
       isWarning(to: role) ? .warning : usual,

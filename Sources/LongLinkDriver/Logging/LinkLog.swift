@@ -2,11 +2,12 @@
 
 internal import LongLinkCore
 internal import LongLinkTransport
-internal import Logging
+package import Logging
 
-/// The log of one link. Its lines identify the connection.
-struct LinkLog {
+/// The log of one link: its lines say whose connection it is.
+package struct LinkLog {
   let log: PeerLog
+  let loop: EventLoop
   let peer: SocketAddress?
   /// The group of addresses whose share the lines count for; nil for none.
   let group: SocketAddress.Group?
@@ -16,11 +17,11 @@ struct LinkLog {
   let way: String?
 
   /// Writes a line; each message is rate-limited.
-  func write(
-    _ level: Logger.Level, _ message: StaticString, at now: LinkInstant,
-    _ metadata: () -> Logger.Metadata
+  package func callAsFunction(
+    _ level: Logger.Level, _ message: StaticString,
+    _ metadata: @autoclosure () -> Logger.Metadata = [:]
   ) {
-    log.log(level, message, of: group, at: now) {
+    log.log(level, message, of: group, at: loop.now) {
       metadata().merging(identity) { told, _ in told }
     }
   }

@@ -38,9 +38,9 @@ package final class LinkRecord {
   /// Begins the record of a link.
   init(_ link: Link, _ observers: Observers) {
     number = link.id
-    role = link.role
+    role = link.connection.settings.role
     way = link.way
-    isShort = link.isShort
+    isShort = link.connection.settings.isShort
     peer = link.peer
     began = link.loop.driver.now
     self.observers = observers

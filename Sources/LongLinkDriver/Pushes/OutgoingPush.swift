@@ -12,7 +12,7 @@ struct OutgoingPush {
   /// sent.
   func hasRoom(on link: Link) -> Bool {
     guard link.isOpen else { return false }
-    if link.takesLarge { return link.hasRoom }
+    if !link.connection.marks.isAboveLarge { return link.hasRoom }
     return link.connection.marks.admits((try? body.encodedByteCount) ?? 0)
   }
 

@@ -89,7 +89,7 @@ extension Requests {
       .lost(
         reason, delivery: delivery, doing: operation(id, request), peer: link.peer,
         detail: link.ending.detail(of: reason), securityFailure: link.securityFailure,
-        retryAfter: link.retryAfter, ofShortLink: link.isShort)
+        retryAfter: link.retryAfter, ofShortLink: link.connection.settings.isShort)
     }
     disarmIfUnused()
   }

@@ -40,7 +40,7 @@ extension Requests {
     _ request: PendingRequest, isTakenBy link: Link
   ) throws(Unsendable) {
     guard link.isOpen else { throw Unsendable(.notConnected, "the connection is ending") }
-    guard link.hasRoom, link.takesLarge || !request.isLarge,
+    guard link.hasRoom, !link.connection.marks.isAboveLarge || !request.isLarge,
       table.carriedCount(by: link.id) < link.connection.agreement.maxInFlight
     else {
       throw Unsendable(.overloaded, "no request waits for room while its connection is prepared")

@@ -40,7 +40,9 @@ extension Requests {
   ) -> LinkInstant? {
     guard mayWait(entry.payload) else { return nil }
     // The next link leads to another server, or to one that has restarted.
-    if arrival.code == .draining, link !== current, !link.isShort { return loop.now }
+    if arrival.code == .draining, link !== current, !link.connection.settings.isShort {
+      return loop.now
+    }
     return retryTime(
       of: entry, retry: Int(entry.returns) + 1,
       askedFor: Int64(link.metadata(of: arrival)?.retryAfter ?? 0) * 1_000_000)
@@ -84,7 +86,7 @@ extension Requests {
       let request = entry.payload
       var objection: String?
       let time =
-        delivery == .sent && link.isShort
+        delivery == .sent && link.connection.settings.isShort
         ? retryTime(of: entry, retry: Int(entry.returns), askedFor: link.retryAfter ?? 0)
         : loop.now
       if resends, mayWait(request), table.keepsOrder(id, entry),

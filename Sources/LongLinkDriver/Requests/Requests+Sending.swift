@@ -77,7 +77,7 @@ extension Requests {
 
   /// Throws if a link cannot carry a stream.
   private func check(_ terms: StreamTerms, on link: Link) throws(Unsendable) {
-    guard !link.isShort || !terms.isTwoWay else {
+    guard !link.connection.settings.isShort || !terms.isTwoWay else {
       throw Unsendable(.unsupported, "a short link carries items in one direction only")
     }
     guard link.connection.agreement.features.contains(.streams) else {

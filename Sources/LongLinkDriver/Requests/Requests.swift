@@ -225,7 +225,7 @@ extension Requests {
   private func isNext(
     _ id: RequestID, _ request: borrowing PendingRequest, isOrdered: Bool, on link: Link
   ) -> Bool {
-    let takesLarge = link.takesLarge
+    let takesLarge = !link.connection.marks.isAboveLarge
     return table.isNext(id, isOrdered: isOrdered, on: link.id, takesLarge: takesLarge)
       && (takesLarge || !request.isLarge)
   }
@@ -263,7 +263,8 @@ extension Requests {
     isPumping = true
     defer { isPumping = false }
     repeat {
-      while let link = current, table.hasNext(on: link.id, takesLarge: link.takesLarge),
+      while let link = current,
+        table.hasNext(on: link.id, takesLarge: !link.connection.marks.isAboveLarge),
         hasRoom(link), sendNext(over: link) != nil
       {}
       guard current == nil else { return }
@@ -275,7 +276,8 @@ extension Requests {
   /// Takes the most urgent waiting request that may go to a link, and sends it or fails it; returns
   /// whether it was sent, nil if there is none.
   private func sendNext(over link: Link) -> Bool? {
-    guard let id = table.nextWaiting(on: link.id, takesLarge: link.takesLarge) else { return nil }
+    guard let id = table.nextWaiting(on: link.id, takesLarge: !link.connection.marks.isAboveLarge)
+    else { return nil }
     guard let request = table.entry(id)?.payload else { return false }
     do throws(Unsendable) {
       let sent = try send(id, request, on: link, at: loop.now)
@@ -308,10 +310,9 @@ extension Requests {
     return false
   }
 
-  /// Until when the next waiting request waits for another link than a short one; nil if the short
-  /// one takes it, or nothing else does.
-  private func waitOfNext(besides link: Link) -> LinkInstant? {
-    guard let id = table.firstWaiting(on: link.id, takesLarge: link.takesLarge),
+  /// Whether the next waiting request goes elsewhere, because a short link cannot carry it.
+  private func isNextElsewhere(than link: Link) -> Bool {
+    guard let id = table.firstWaiting(on: link.id, takesLarge: !link.connection.marks.isAboveLarge),
       let channel = table.entry(id)?.payload.channel, channel.terms(on: link).isTwoWay
     else { return nil }
     return onTwoWay?()

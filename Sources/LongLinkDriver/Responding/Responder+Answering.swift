@@ -37,7 +37,9 @@ extension Responder {
     _ body: Body, _ request: InboundRequest, on link: Link
   ) throws(BodyError) {
     let size = try body.encodedByteCount
-    guard link.connection.agreement.accepts(bodyOf: size) else { return refuse(size, request, on: link) }
+    guard link.connection.agreement.accepts(bodyOf: size) else {
+      return refuse(size, request, on: link)
+    }
     if !link.connection.framing.isNative { try link.connection.framing.validate(body) }
     let isSent = try link.respond(request.id, count: size, body)
     record?.respond(.ok, size, isSent: isSent, on: link)

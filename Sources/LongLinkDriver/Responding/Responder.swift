@@ -74,7 +74,7 @@ package final class Responder {
       refuse(arrival, on: link, .malformed, problem)
       return
     }
-    guard link.memory.hasRoom || link.memory.hasReserve(for: link.connection.inbound) else {
+    guard link.memory.hasRoom(for: link.connection.inbound) else {
       link.count { $0.refusedForMemory += 1 }
       refuse(
         arrival, on: link, .overloaded, "the server's limits.memoryLimit is reached",
@@ -96,7 +96,7 @@ package final class Responder {
 
   /// Begins the record of a request that has arrived.
   private func begin(_ arrival: Arrival, on link: Link, _ observers: Observers) {
-    let isStream = !link.connection.streams.isEmpty && !link.connection.streams.shape(of: arrival.serial).isEmpty
+    let isStream = !link.connection.streams.shape(of: arrival.serial).isEmpty
     record = ExchangeRecord(
       arrival.type, of: routes.names[arrival.type], arrival.serial, arrival.payload.count,
       isStream: isStream, link.metadata(of: arrival), on: link, observers)

@@ -9,7 +9,7 @@ extension ServerConnection {
   func joinClient() -> Bool {
     let principal = peer.principalRecord
     let joined = lane.shared.clients.join(
-      peer, link.takeClientID(), principal: principal?.name, after: lane.broadcastsBegun)
+      peer, link.identity.takeClientID(), principal: principal?.name, after: lane.broadcastsBegun)
     client = joined?.client
     peer.identified(as: principal, security: link.security, client: client)
     guard let joined else { return true }

@@ -10,8 +10,8 @@ extension ServerConnection {
   /// The client's evidence, for the `authenticate` function.
   var authenticationRequest: AuthenticationRequest {
     AuthenticationRequest(
-      credential: link.takeCredential(), address: link.peer, security: link.security,
-      isShortLink: link.isShort, isSecuredByProxy: isSecuredByProxy,
+      credential: link.identity.takeCredential(), address: link.peer, security: link.security,
+      isShortLink: link.connection.settings.isShort, isSecuredByProxy: isSecuredByProxy,
       clientName: link.connection.agreement.name)
   }
 
@@ -32,7 +32,7 @@ extension ServerConnection {
     // On the wire, zero milliseconds would mean no end.
     let validity = authentication.validity.map { max(1_000_000, $0.clampedNanoseconds) }
     expires(after: validity)
-    link.admit(expiresIn: UInt32(clamping: (validity ?? 0) / 1_000_000))
+    link.identity.admit(expiresIn: UInt32(clamping: (validity ?? 0) / 1_000_000))
   }
 
   /// Refuses the client and closes the connection; or refuses the renewal of its credential.
@@ -44,7 +44,7 @@ extension ServerConnection {
     if !name.isEmpty { details["name"] = "\(PeerText(name))" }
     link.log(
       .info, renews ? "Did not renew a client's credential" : "Did not accept a client", details)
-    link.turnAway(code, reason)
+    link.identity.turnAway(code, reason)
     if renews { notRenewed() }
   }
 

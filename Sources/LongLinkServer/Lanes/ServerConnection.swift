@@ -121,8 +121,8 @@ final class ServerConnection {
   func expires(after time: Int64?) {
     if let expiryTimer { lane.loop.cancel(expiryTimer) }
     expiryTimer = nil
-    // A short link ends with its request.
-    guard let time, !link.isShort else { return }
+    // A short link is over with its request.
+    guard let time, !link.connection.settings.isShort else { return }
     expiryTimer = lane.loop.schedule(at: lane.loop.now + time, self, token: Timer.expiry.rawValue)
   }
 
@@ -150,7 +150,9 @@ final class ServerConnection {
 
   private func finishIfDrained() {
     // A short link ends by itself after its response.
-    guard closesWhenUnused, !link.isShort, link.connection.outbox.isEmpty, pushesWaiting == 0 else {
+    guard closesWhenUnused, !link.connection.settings.isShort, link.connection.outbox.isEmpty,
+      pushesWaiting == 0
+    else {
       return
     }
     link.shutDownIfUnused(by: requestsIfAny)
@@ -168,7 +170,7 @@ extension ServerConnection: TimerHandler {
     drainTimer = nil
     // The end of the connection fails what still runs: no response could claim that a handler
     // made it. Items that were written leave first. Nothing else is waited for.
-    if !link.connection.streams.isEmpty || link.isShort {
+    if !link.connection.streams.isEmpty || link.connection.settings.isShort {
       link.shutDown(saying: notice)
     } else {
       link.close(.closedHere)
@@ -197,8 +199,8 @@ extension ServerConnection: LinkOwner {
     case .established:
       // The frame that opened the connection may also have broken a rule.
       guard link.isOpen else { return }
-      let isNew = !link.isShort && joinClient()
-      if link.isShort, !link.connection.settings.identifies {
+      let isNew = !link.connection.settings.isShort && joinClient()
+      if link.connection.settings.isShort, !link.connection.settings.identifies {
         peer.identified(as: nil, security: link.security)
       }
       requestsIfAny?.opened(link)
@@ -310,7 +312,9 @@ extension ServerConnection: PeerOwner {
   private var failureOfRequests: ((LongLinkError.Operation) -> LongLinkError)? {
     // While the connection closes, nothing would end a request that begins to wait.
     guard link.isAlive, link.isLive else { return peer.endedError }
-    if let objection = link.isShort ? objectionOfShortLinks : lane.objectionToRequests {
+    if let objection = link.connection.settings.isShort
+      ? objectionOfShortLinks : lane.objectionToRequests
+    {
       return { [link] operation in
         LongLinkError(.unsupported, doing: operation, detail: objection, peer: link.peer)
       }
@@ -341,7 +345,7 @@ extension ServerConnection: PeerOwner {
 
   func wayOfPush(_ type: MessageType) throws(LongLinkError) -> (PushQueue, Link) {
     guard link.isLive else { throw peer.endedError(doing: .push(type)) }
-    guard !link.isShort else {
+    guard !link.connection.settings.isShort else {
       throw LongLinkError(
         .unsupported, doing: .push(type), detail: objectionOfShortLinks, peer: link.peer)
     }

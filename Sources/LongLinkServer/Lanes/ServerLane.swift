@@ -225,7 +225,7 @@ final class ServerLane {
   ) {
     authentications?.end(principal: name, notice.reason)
     let ended = ids {
-      !$0.link.isShort && $0.peer.principal?.name.isSameBytes(as: name) == true
+      !$0.link.connection.settings.isShort && $0.peer.principal?.name.isSameBytes(as: name) == true
     }
     drain(ended, until: loop.now + bound, notice) { waiter(ended.count) }
   }
@@ -238,8 +238,8 @@ final class ServerLane {
     if let accepted = connection.accepted.take(), !accepted.opened() {
       return link.close(.closedByPeer)
     }
-    // A short link carries a single exchange, so its peer is of no use to the application.
-    guard !link.isShort else { return }
+    // A short link is one exchange: nobody can do anything with its peer.
+    guard !link.connection.settings.isShort else { return }
     link.log(.debug, "Connection opened", ["name": "\(PeerText(link.connection.agreement.name))"])
     connection.wasOpened = true
     if isNew { hooks.connect?(connection.peer) }
@@ -309,7 +309,7 @@ final class ServerLane {
 
   /// Drains all connections that are open now. New ones are still accepted.
   func drainAll(within bound: Int64, _ notice: DrainNotice) {
-    drain(ids { !$0.link.isShort }, until: loop.now + bound, notice) {}
+    drain(ids { !$0.link.connection.settings.isShort }, until: loop.now + bound, notice) {}
   }
 
   /// Drains one connection and calls `completion` when it has ended.

@@ -23,7 +23,7 @@ struct Sweep {
   mutating func visit(_ connection: ServerConnection) {
     switch work {
     case .broadcast(let broadcast, let number, _):
-      guard !connection.link.isShort else { return }
+      guard !connection.link.connection.settings.isShort else { return }
       if let client = connection.client, !client.claims(number, for: connection.peer) { return }
       report.count(broadcast.send(on: connection.link))
     case .drain(let notice, let end, _):
