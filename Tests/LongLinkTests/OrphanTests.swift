@@ -60,7 +60,7 @@ import Testing
       stations[index].turn { self.stations[index].link.close(.closedByPeer) }
     }
 
-    func counters(_ index: Int) -> ConnectionCounters { stations[index].link.connection.counters }
+    func counters(_ index: Int) -> ConnectionCounters { stations[index].link.counters }
 
     /// The handlers return.
     func letGo() {

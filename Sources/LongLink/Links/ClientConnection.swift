@@ -62,12 +62,12 @@ final class ClientConnection {
   /// protocol that has no ping, because there none need ever arrive.
   var isHeard: Bool {
     guard let bytesBefore else { return false }
-    return link.connection.counters.bytesReceived > bytesBefore || !link.connection.framing.canProbe
+    return link.counters.bytesReceived > bytesBefore || !link.connection.framing.canProbe
   }
 
   /// Whether the server has answered any exchange with a response, an item or credit.
   private var hasAnswered: Bool {
-    let counters = link.connection.counters
+    let counters = link.counters
     return counters.responsesReceived + counters.itemsReceived + counters.creditsReceived > 0
   }
 
@@ -89,7 +89,7 @@ extension ClientConnection {
     if isPreparing { endPreparation() }
     stage = .used(since: core.loop.now)
     // What has answered `prepare` may have frozen since.
-    bytesBefore = link.connection.counters.bytesReceived
+    bytesBefore = link.counters.bytesReceived
     core.counters.connects += 1
     link.log(.info, "Connected")
     core.notifyObserver(.established(link.id))
@@ -120,7 +120,7 @@ extension ClientConnection {
   /// Lets this connection take requests, because its trial is over.
   func passed() {
     guard link.isOpen, case .tried(let start) = stage else { return }
-    bytesBefore = link.connection.counters.bytesReceived
+    bytesBefore = link.counters.bytesReceived
     core.tell(.long(.accepted(link.id, terms(since: start))))
   }
 
@@ -220,7 +220,7 @@ extension ClientConnection: LinkOwner {
     core.servers.forgetSecured()
     core.note(.long(.established(link.id, terms(since: core.loop.now))))
     guard core.machine.ways.isTrying(link.id) else {
-      bytesBefore = link.connection.counters.bytesReceived
+      bytesBefore = link.counters.bytesReceived
       return core.settle()
     }
     link.log(.info, "The link takes no requests yet, because earlier ones were cut")
@@ -280,7 +280,7 @@ extension ClientConnection: LinkOwner {
 
   private func record(since start: LinkInstant) -> ClientMachine.Record {
     (
-      hasAnswered: hasAnswered, hasRequests: link.connection.counters.requestsSent > 0,
+      hasAnswered: hasAnswered, hasRequests: link.counters.requestsSent > 0,
       life: core.loop.now - start
     )
   }
@@ -321,7 +321,7 @@ extension ClientConnection: LinkOwner {
     guard case .violation(let violation) = reason, violation.rule != .checksumMismatch else {
       return false
     }
-    return core.configuration.dialect.source == nil && link.connection.counters.framesReceived == 0
+    return core.configuration.dialect.source == nil && link.counters.framesReceived == 0
   }
 }
 

@@ -47,13 +47,13 @@ final class ShortConnection {
   }
 
   private func outcome(_ reason: CloseReason) -> WayMachine.Outcome {
-    if hasAnswered || link.connection.counters.creditsReceived > 0 { return .worked }
+    if hasAnswered || link.counters.creditsReceived > 0 { return .worked }
     let isWritten = begin.map { link.connection.outbox.written > $0 } ?? false
     if reason == .left || reason == .closedHere {
       // This side gave up. If the greeting has come, the handler may just be slow. Otherwise the
       // server has been silent only if it had as much time as a connect has.
       let bound = sentAt + core.configuration.timeouts.connect.clampedNanoseconds
-      let isSilent = reason == .closedHere && link.connection.counters.framesReceived == 0
+      let isSilent = reason == .closedHere && link.counters.framesReceived == 0
       return isWritten && isSilent && core.loop.now >= bound ? .silent : .unused
     }
     return isWritten ? .silent : .failed

@@ -10,6 +10,7 @@ extension Link {
   package var isOpen: Bool { core.isOpen }
   /// Whether exchanges may continue: neither side is closing the connection.
   package var isLive: Bool { core.isLive }
+  package var counters: ConnectionCounters { core.counters }
 
   /// How the transport is secured; nil for a plain one.
   package var security: ConnectionSecurity? { layer?.security }

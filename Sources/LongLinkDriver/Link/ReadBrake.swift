@@ -58,7 +58,7 @@ final class ReadBrake: TimerHandler {
   /// Charges a read of the peer's bytes, and stops reading if the peer sends too fast.
   func charge(_ count: Int, of link: Link) {
     let now = link.loop.now
-    let wait = charge(bytes: count, frames: link.connection.counters.framesReceived, at: now)
+    let wait = charge(bytes: count, frames: link.counters.framesReceived, at: now)
     guard wait > 0, link.isAlive, link.isOpen else { return }
     link.slow(true)
     link.log(.notice, "Slowed a peer down that sends too much", ["ms": .milliseconds(wait)])

@@ -70,7 +70,7 @@ package final class LinkRecord {
     peer = link.peer
     self.reason = reason
     detail = link.ending.detail(of: reason)
-    counters = link.connection.counters
+    counters = link.counters
     for observer in observers.all { observer.ended(self) }
   }
 }

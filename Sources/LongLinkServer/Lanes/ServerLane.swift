@@ -284,7 +284,7 @@ final class ServerLane {
     counters.authentications.expired += credentialsExpired
     for connection in connections.values {
       let link = connection.link
-      counters.connections += link.connection.counters
+      counters.connections += link.counters
       counters.requests += connection.requestCounters
       counters.requestsRunning += link.connection.inbound.count
       counters.pushesWaiting += connection.pushesWaiting

@@ -27,7 +27,7 @@ struct DialectPeerTests {
         #expect(try await client.request(0x500, body) == body)
       }
       let busy = try await failure { try await client.request(0x501, [1]) }
-      #expect(busy.response == .overloaded && busy.dialectCode == 429)
+      #expect(busy.response == .overloaded && busy.dialectCode == 2)
       let tasks = (0..<3).map { client.submit(0x502, [UInt8($0)]) }
       for (index, task) in tasks.enumerated() {
         #expect(try await task.value == [UInt8(index)])
