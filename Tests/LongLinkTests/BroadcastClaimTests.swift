@@ -39,6 +39,34 @@ import Testing
     #expect(client.claims(2, for: peers[2]))
   }
 
+  @Test func `what was sent before a move is known when that connection has ended`() {
+    let peers = (1...3).map { peer($0) }
+    _ = client.join(peers[0], since: 0, onLoop: 0)
+    #expect(client.claims(1, for: peers[0]))
+    _ = client.join(peers[1], since: 1, onLoop: 1)
+    client.leave(peers[0])
+    #expect(client.ended() == nil)
+    client.leave(peers[1])
+    #expect(client.ended() == 1)
+    // The first has not begun on the third connection's loop.
+    _ = client.join(peers[2], since: 1, onLoop: 0)
+    #expect(!client.claims(1, for: peers[2]) && client.claims(2, for: peers[2]))
+  }
+
+  @Test func `what a connection sent that has ended is known to the older one, which goes on`() {
+    let peers = (1...3).map { peer($0) }
+    _ = client.join(peers[0], since: 0, onLoop: 0)
+    _ = client.join(peers[1], since: 1, onLoop: 0)
+    #expect(client.claims(2, for: peers[1]))
+    client.leave(peers[1])
+    #expect(client.ended() == nil)
+    #expect(client.claims(1, for: peers[0]) && !client.claims(2, for: peers[0]))
+    client.leave(peers[0])
+    #expect(client.ended() == 1)
+    _ = client.join(peers[2], since: 2, onLoop: 0)
+    #expect(!client.claims(2, for: peers[2]) && client.claims(3, for: peers[2]))
+  }
+
   @Test func `a connection that is told to leave gets none, and still ends with its client`() {
     let peers = (1...5).map { peer($0) }
     for peer in peers.dropLast() { #expect(client.join(peer, since: 0, onLoop: 0).leaving.isEmpty) }

@@ -4,25 +4,29 @@
 ///
 /// An owner without a running element comes first; only if there is none, another owner is next.
 /// Owners take turns in order, and the elements of one owner leave in the order of arrival.
-package struct Turns<Owner: Hashable, Element> {
-  fileprivate struct Entry {
-    var waiting = Queue<Element>()
-    var running = 0
+///
+/// It is inlinable, because one that is not specialized allocates at each step.
+@usableFromInline package struct Turns<Owner: Hashable, Element> {
+  @usableFromInline struct Entry {
+    @usableFromInline var waiting = Queue<Element>()
+    @usableFromInline var running = 0
+
+    @inlinable init() {}
   }
 
   /// Only owners that have an element which waits or runs.
-  private var entries: [Owner: Entry] = [:]
+  @usableFromInline var entries: [Owner: Entry] = [:]
   /// The owners that have an element which waits, each once, in the order of their turns.
-  private var owners = Queue<Owner>()
+  @usableFromInline var owners = Queue<Owner>()
   /// How many elements wait.
-  package private(set) var count = 0
+  @usableFromInline package internal(set) var count = 0
   /// How many elements run.
-  package private(set) var running = 0
+  @usableFromInline package internal(set) var running = 0
 
-  package init() {}
+  @inlinable package init() {}
 
   /// Adds an element behind the others of its owner.
-  package mutating func append(_ element: Element, of owner: Owner) {
+  @inlinable package mutating func append(_ element: Element, of owner: Owner) {
     if entries[owner, default: Entry()].waiting.isEmpty { owners.append(owner) }
     entries[owner, default: Entry()].waiting.append(element)
     count += 1
@@ -30,7 +34,7 @@ package struct Turns<Owner: Hashable, Element> {
 
   /// Removes and returns the next element, which runs from now on. Nil if no element waits, or if
   /// the owners of all waiting elements already have `most` running ones.
-  package mutating func popFirst(
+  @inlinable package mutating func popFirst(
     atMost most: Int = .max
   ) -> (owner: Owner, element: Element)? {
     let owner =
@@ -45,7 +49,7 @@ package struct Turns<Owner: Hashable, Element> {
   }
 
   /// Notes that an element of an owner no longer runs.
-  package mutating func ended(_ owner: Owner) {
+  @inlinable package mutating func ended(_ owner: Owner) {
     running -= 1
     entries[owner]?.running -= 1
     if let entry = entries[owner], entry.running == 0, entry.waiting.isEmpty {
@@ -54,10 +58,10 @@ package struct Turns<Owner: Hashable, Element> {
   }
 
   /// How many elements of an owner run.
-  package func running(of owner: Owner) -> Int { entries[owner]?.running ?? 0 }
+  @inlinable package func running(of owner: Owner) -> Int { entries[owner]?.running ?? 0 }
 
   /// Removes elements that wait.
-  package mutating func removeAll(where matches: (Element) -> Bool) {
+  @inlinable package mutating func removeAll(where matches: (Element) -> Bool) {
     for owner in owners.elements {
       entries[owner]?.waiting.removeAll(where: matches)
       if let entry = entries[owner], entry.running == 0, entry.waiting.isEmpty {

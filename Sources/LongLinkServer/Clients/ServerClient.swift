@@ -142,6 +142,9 @@ final class ServerClient: PeerClient {
     self.shared = shared
   }
 
+  /// Whether it is a client of the principal with this name.
+  func isOf(_ principal: String) -> Bool { self.principal?.isSameBytes(as: principal) == true }
+
   var current: Peer? { state.withLock { $0.current?.peer } }
   var open: [Peer] { state.withLock { $0.open } }
   var connected: [Peer] { state.withLock { ($0.rest?.leaving ?? []) + $0.open } }

@@ -57,8 +57,16 @@ final class ServerClients: Sendable {
     var broadcasts: UInt64 = 0
 
     func clients(of principal: String) -> [ServerClient] {
-      (byPrincipal[principal.hashValue]?.all ?? []).filter {
-        $0.principal?.isSameBytes(as: principal) == true
+      (byPrincipal[principal.hashValue]?.all ?? []).filter { $0.isOf(principal) }
+    }
+
+    /// The open connections of these clients; without arrays of clients, since most often there is
+    /// one.
+    func open(of principal: String) -> [Peer] {
+      switch byPrincipal[principal.hashValue] {
+      case nil: []
+      case .one(let client): client.isOf(principal) ? client.open : []
+      case .many(let clients): clients.values.flatMap { $0.isOf(principal) ? $0.open : [] }
       }
     }
   }
@@ -89,7 +97,7 @@ final class ServerClients: Sendable {
   func broadcast(to principal: String, _ begin: (UInt64, [Peer]) -> Void) {
     state.withLock { state in
       state.broadcasts += 1
-      begin(state.broadcasts, state.clients(of: principal).flatMap(\.open))
+      begin(state.broadcasts, state.open(of: principal))
     }
   }
 

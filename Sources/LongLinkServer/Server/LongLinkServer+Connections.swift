@@ -31,9 +31,9 @@ extension LongLinkServer {
     let lanes = lanesNow
     var gates: [Gate<BroadcastReport>] = []
     shared.clients.broadcast(to: principal) { number, peers in
-      let peersOf = Dictionary(grouping: peers) { ObjectIdentifier($0.loop) }
       for (loop, lane) in lanes {
-        guard let ids = peersOf[ObjectIdentifier(loop)]?.map(\.connectionID) else { continue }
+        let ids = peers.compactMap { $0.loop === loop ? $0.connectionID : nil }
+        guard !ids.isEmpty else { continue }
         let gate = Gate<BroadcastReport>()
         loop.executeInOrder { lane.value.broadcast(broadcast, number: number, to: ids, gate) }
         gates.append(gate)
