@@ -76,6 +76,7 @@ let package = Package(
         .product(name: "LongLinkTLS", package: "longlink"),
         .product(name: "LongLinkCertificates", package: "longlink"),
         .product(name: "LongLinkProtobufC", package: "longlink"),
+        .product(name: "LongLinkTesting", package: "longlink"),
         .product(name: "Logging", package: "swift-log"),
       ],
       packageAccess: false,
@@ -133,7 +134,7 @@ let package = Package(
     .executableTarget(
       name: "bench",
       dependencies: [
-        "BenchDriver",
+        "BenchDriver", "BenchSupport",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       packageAccess: false,

@@ -6,7 +6,7 @@ import Foundation
 /// Measures how LongLink's costs grow with the number of connections, timers and requests.
 package struct Scale {
   private let runner: Runner
-  private let program: String
+  let program: String
 
   package init(_ runner: Runner) {
     self.runner = runner
@@ -49,11 +49,7 @@ package struct Scale {
     let security = tls ? ["--tls"] : []
     let (server, port) = try startServer(security)
     defer { server.end() }
-    func told() throws -> ServerOutcome {
-      try server.write("\n")
-      return try server.read(ServerOutcome.self, of: "the server")
-    }
-    let before = try told()
+    let before = try told(by: server)
     let client = try Child(
       [
         program, "idle", "--port=\(port)", "--connections=\(connections)", "--seconds=\(seconds)",
@@ -61,13 +57,13 @@ package struct Scale {
     defer { client.end() }
     func heard() throws -> IdleOutcome { try client.read(IdleOutcome.self, of: "the client") }
     _ = try heard()
-    let open = try told()
+    let open = try told(by: server)
     let begin = ProcessInfo.processInfo.systemUptime
     _ = try heard()
-    let rested = try told()
+    let rested = try told(by: server)
     let time = ProcessInfo.processInfo.systemUptime - begin
     let outcome = try heard()
-    let end = try told()
+    let end = try told(by: server)
     return Idle(
       client: outcome, serverMemory: open.memory - before.memory,
       serverCPUShare: (rested.cpu - open.cpu) / time,
@@ -123,7 +119,13 @@ package struct Scale {
     return (client.cpu / Double(client.requests) + server.cpu / Double(server.requests)) * 1e6
   }
 
-  private func startServer(_ options: [String]) throws -> (Child, UInt16) {
+  /// The counts and usage of a server so far.
+  func told(by server: Child) throws -> ServerOutcome {
+    try server.write("\n")
+    return try server.read(ServerOutcome.self, of: "the server")
+  }
+
+  func startServer(_ options: [String]) throws -> (Child, UInt16) {
     let server = try Child([program, "serve"] + options)
     guard let line = server.readLine(), let port = Runner.port(line) else {
       server.end()

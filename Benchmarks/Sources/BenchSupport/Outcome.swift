@@ -60,12 +60,15 @@ package struct ServerOutcome: Codable, Sendable {
   package var peakMemory: UInt64
   /// The resident memory, in bytes.
   package var memory: UInt64
+  /// The allocated memory, in bytes.
+  package var heap: UInt64
 
   package init(
     requests: UInt64, cpu: Double, allocations: UInt64, systemCalls: UInt64, peakMemory: UInt64,
-    memory: UInt64
+    memory: UInt64, heap: UInt64 = 0
   ) {
     self.memory = memory
+    self.heap = heap
     self.requests = requests
     self.cpu = cpu
     self.allocations = allocations

@@ -24,7 +24,7 @@ package enum Serving {
     ServerOutcome(
       requests: requests, cpu: usage.cpu, allocations: usage.allocations,
       systemCalls: usage.systemCalls, peakMemory: Usage.peakMemory,
-      memory: Usage.residentMemory
+      memory: Usage.residentMemory, heap: Usage.heap
     ).print()
   }
 }

@@ -39,6 +39,9 @@ package struct Usage: Sendable {
   /// The resident memory, in bytes; 0 if the system does not report it.
   package static var residentMemory: UInt64 { status("VmRSS:") }
 
+  /// The bytes that are allocated, with what the allocator keeps beside them; 0 if it does not say.
+  package static var heap: UInt64 { allocated_bytes() }
+
   /// A number of bytes from proc_pid_status(5).
   private static func status(_ name: String) -> UInt64 {
     let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""

@@ -2,6 +2,9 @@
 #include "slots.h"
 
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "count.h"
 
@@ -20,6 +23,15 @@ slot *own_slot(void) {
 }
 
 static unsigned threads(void) { return atomic_load_explicit(&taken, memory_order_relaxed); }
+
+uint64_t allocated_bytes(void) {
+#ifdef __GLIBC__
+  struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+#else
+  return 0;
+#endif
+}
 
 uint64_t count_allocations(void) {
   uint64_t sum = 0;

@@ -6,6 +6,6 @@ import ArgumentParser
 @main
 struct LongLinkPeer: AsyncParsableCommand {
   static let configuration = CommandConfiguration(subcommands: [
-    Serve.self, Generate.self, Stream.self, Idle.self,
+    Serve.self, Generate.self, Stream.self, Idle.self, Greet.self, Renew.self, Principals.self,
   ])
 }

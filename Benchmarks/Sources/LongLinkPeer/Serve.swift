@@ -18,6 +18,8 @@ struct Serve: AsyncParsableCommand {
   var busyPoll = 0
   @Flag(help: "Secure the connections with TLS.")
   var tls = false
+  @Option(help: "Accept the principals that credentials name, for this number of seconds.")
+  var validity: Double?
 
   func run() async throws {
     let loop = try EventLoop(name: "bench", busyPoll: .microseconds(busyPoll))
@@ -28,6 +30,7 @@ struct Serve: AsyncParsableCommand {
     configuration.limits.maxInFlight = maxInFlight
     configuration.logger.logLevel = .critical
     configuration.security = try Secured.server(tls, certificate: tlsCertificate, key: tlsKey)
+    if let validity { Principals.accept(for: .seconds(validity), in: &configuration) }
     let server = try LongLinkServer(configuration, on: [loop])
     let requests = RequestCount()
     if asynchronous {

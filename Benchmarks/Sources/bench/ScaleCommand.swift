@@ -2,13 +2,14 @@
 
 import ArgumentParser
 import BenchDriver
+import BenchSupport
 import Foundation
 
 /// `bench scale`.
 struct ScaleCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "scale",
-    abstract: "Measures idle connections, and the cost of a request beside many others.")
+    abstract: "Measures idle connections, what clients cost, and a request beside many others.")
 
   @Option(help: "Idle connections.")
   var connections = 10_000
@@ -24,6 +25,10 @@ struct ScaleCommand: ParsableCommand {
   private struct Report: Codable {
     let machine: String
     let idle: Scale.Idle
+    let identities: Scale.Identities
+    let renewals: Scale.Renewals
+    /// The microseconds of a push to a principal, by the number of clients.
+    let pushes: [Int: PushOutcome]
     let timers: [Scale.Point]
     let inFlight: [Scale.Point]
   }
@@ -33,6 +38,20 @@ struct ScaleCommand: ParsableCommand {
     print("\(Bench.machine)\n")
     let idle = try scale.idle(connections: connections, seconds: idle, tls: tls)
     print(idle.lines.joined(separator: "\n") + "\n")
+    let identities = try scale.identities(connections: connections)
+    print(identities.line)
+    let renewals = try scale.renewals(connections: 1_000, seconds: 10)
+    print(renewals.line)
+    var pushes: [Int: PushOutcome] = [:]
+    for clients in [1_000, 10_000, 100_000] {
+      let push = try scale.push(among: clients)
+      pushes[clients] = push
+      print(
+        String(
+          format: "%9d clients      %.2f µs of CPU for a push to a principal, %.2f to a peer",
+          clients, push.principal, push.peer))
+    }
+    print("")
     let timers = try scale.curve(.timers, [1_000, 10_000, 100_000, 1_000_000], rounds: rounds)
     for point in timers { print(point.line(of: "live timers")) }
     let inFlight = try scale.curve(.inFlight, [100, 1_000, 10_000, 100_000], rounds: rounds)
@@ -40,7 +59,9 @@ struct ScaleCommand: ParsableCommand {
     guard let json else { return }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    let report = Report(machine: Bench.machine, idle: idle, timers: timers, inFlight: inFlight)
+    let report = Report(
+      machine: Bench.machine, idle: idle, identities: identities, renewals: renewals,
+      pushes: pushes, timers: timers, inFlight: inFlight)
     try encoder.encode(report).write(to: URL(fileURLWithPath: json))
   }
 }

@@ -148,6 +148,26 @@ import Testing
     #expect(try #require(many.serverCalls) <= 0.1)
   }
 
+  /// What a client is beyond its connection, with the server's tables; these have up to twice the
+  /// room that they need, depending on the number of clients.
+  @Test func `a client with an identity costs the server 200 bytes at most`() throws {
+    let scale = Scale(Runner(folder: folder, seconds: 1, warmUp: 0.5))
+    let clients = try scale.identities(connections: 5_000)
+    #expect(clients.identity > 100 && clients.identity <= 200)
+    #expect(clients.principal <= 400)
+  }
+
+  /// Most of what the server allocates is the call of `authenticate`, with its task. A heartbeat may
+  /// be among what came.
+  @Test func `a renewal is two frames, and costs so many allocations`() throws {
+    let scale = Scale(Runner(folder: folder, seconds: 1, warmUp: 0.5))
+    let renewals = try scale.renewals(connections: 200, seconds: 5)
+    #expect(renewals.count > 200)
+    #expect(renewals.answers <= 1.1)
+    #expect(renewals.clientAllocations <= 12)
+    #expect(renewals.serverAllocations <= 30)
+  }
+
   /// What an idle connection holds is OpenSSL's state: 16 KiB of resident memory are measured on
   /// the server, and 20 KiB, with the server's certificate, on the client. OpenSSL's buffers, of
   /// 17 KiB each, and a chain of certificates must not be among it.
