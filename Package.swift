@@ -34,6 +34,7 @@ let package = Package(
     .library(name: "LongLinkCalls", targets: ["LongLinkCalls"]),
     .library(name: "LongLinkDialects", targets: ["LongLinkDialects"]),
     .library(name: "LongLinkServer", targets: ["LongLinkServer"]),
+    .library(name: "LongLinkOnce", targets: ["LongLinkOnceStore"]),
     .library(name: "LongLinkTesting", targets: ["LongLinkTesting"]),
     .library(name: "LongLinkProtobufC", targets: ["LongLinkProtobufC"]),
     .library(name: "LongLinkProtobuf", targets: ["LongLinkProtobuf"]),
@@ -212,6 +213,12 @@ let package = Package(
         "LongLinkDriver", "LongLinkCore", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
+      swiftSettings: swiftSettings
+    ),
+    // Requests that run once: what keeps their records, and the server's side.
+    .target(
+      name: "LongLinkOnceStore",
+      dependencies: ["LongLinkCore"],
       swiftSettings: swiftSettings
     ),
     // Uploads: the messages and the hash that both sides share, and the server's side.

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+
+/// Whose keys they are: those of a principal, or of a client without one.
+///
+/// Two principals can use the same key, and neither gets the other's answer.
+public struct OnceScope: Hashable, Sendable, CustomStringConvertible {
+  /// The bytes that tell the scope from all others, 2 to 256 of them. A database compares and
+  /// stores these.
+  public let bytes: [UInt8]
+
+  private static let principal = UInt8(ascii: "p")
+  private static let client = UInt8(ascii: "c")
+
+  /// Makes the scope that has these bytes, as a database has stored them; nil if none has them.
+  public init?(bytes: [UInt8]) {
+    guard bytes.count > 1, bytes[0] == Self.principal || bytes[0] == Self.client else { return nil }
+    self.bytes = bytes
+  }
+
+  /// Makes the scope of a principal by its name.
+  public init(principal name: String) {
+    bytes = [Self.principal] + name.utf8
+  }
+
+  /// Makes the scope of a client without a principal, by the SHA-256 of its `client_id`.
+  public init(clientHash: [UInt8]) {
+    bytes = [Self.client] + clientHash
+  }
+
+  /// The name of the principal; nil if the client has none.
+  public var principal: String? {
+    bytes[0] == Self.principal ? String(decoding: bytes.dropFirst(), as: UTF8.self) : nil
+  }
+
+  /// Whether it is the scope of a client without a principal. Anyone can make many of these, so
+  /// that a store gives all of them together one share of its room.
+  public var isAnonymous: Bool { bytes[0] == Self.client }
+
+  /// The principal's name, escaped, or a word: the bytes of a client without one are a secret.
+  public var description: String {
+    principal.map { "principal \(PeerText($0))" } ?? "client without a principal"
+  }
+}
+
+/// The SHA-256 of a request's payload.
+public struct OnceFingerprint: Hashable, Sendable {
+  private let words: SIMD4<UInt64>
+
+  /// Takes a hash of 32 bytes; nil for another number of them.
+  public init?(bytes: some Collection<UInt8>) {
+    guard bytes.count == 32 else { return nil }
+    var words = SIMD4<UInt64>()
+    for (index, byte) in bytes.enumerated() {
+      words[index / 8] = words[index / 8] << 8 | UInt64(byte)
+    }
+    self.words = words
+  }
+
+  /// The 32 bytes of the hash. Each access makes them anew.
+  public var bytes: [UInt8] {
+    (0..<32).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> UInt64(56 - $0 % 8 * 8)) }
+  }
+}
+
+/// One begin of one record: where the record is, and what tells this begin from all others.
+public struct OnceToken: Hashable, Sendable {
+  /// Whose key it is.
+  public let scope: OnceScope
+  /// The message type of the request.
+  public let type: MessageType
+  /// The key, 1 to 255 bytes of the client's.
+  public let key: [UInt8]
+  /// A random number of the server's, which no other begin of the record has.
+  public let number: Int64
+
+  /// Makes a token; `number` must be random, or one that no begin of this record has had.
+  public init(scope: OnceScope, type: MessageType, key: [UInt8], number: Int64) {
+    self.scope = scope
+    self.type = type
+    self.key = key
+    self.number = number
+  }
+}
