@@ -292,7 +292,7 @@ let package = Package(
       name: "LongLinkTesting",
       dependencies: [
         "CLongLinkSystem", "LongLink", "LongLinkCLibrary", "LongLinkDriver", "LongLinkCore",
-        "LongLinkServer", "LongLinkTransport",
+        "LongLinkOnceStore", "LongLinkServer", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
@@ -401,6 +401,11 @@ let package = Package(
         "LongLink", "LongLinkCore", "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkOnceTests",
+      dependencies: ["LongLinkCore", "LongLinkOnceStore", "LongLinkTesting"],
       swiftSettings: swiftSettings
     ),
     .testTarget(

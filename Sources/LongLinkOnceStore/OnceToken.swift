@@ -36,7 +36,9 @@ public struct OnceScope: Hashable, Sendable, CustomStringConvertible {
 
   /// Whether it is the scope of a client without a principal. Anyone can make many of these, so
   /// that a store gives all of them together one share of its room.
-  public var isAnonymous: Bool { bytes[0] == Self.client }
+  public var isAnonymous: Bool { Self.isAnonymous(bytes) }
+
+  static func isAnonymous(_ bytes: [UInt8]) -> Bool { bytes[0] == client }
 
   /// The principal's name, escaped, or a word: the bytes of a client without one are a secret.
   public var description: String {
@@ -46,21 +48,41 @@ public struct OnceScope: Hashable, Sendable, CustomStringConvertible {
 
 /// The SHA-256 of a request's payload.
 public struct OnceFingerprint: Hashable, Sendable {
-  private let words: SIMD4<UInt64>
+  private let first: UInt64
+  private let second: UInt64
+  private let third: UInt64
+  private let fourth: UInt64
 
   /// Takes a hash of 32 bytes; nil for another number of them.
-  public init?(bytes: some Collection<UInt8>) {
+  public init?(bytes: [UInt8]) {
     guard bytes.count == 32 else { return nil }
-    var words = SIMD4<UInt64>()
-    for (index, byte) in bytes.enumerated() {
-      words[index / 8] = words[index / 8] << 8 | UInt64(byte)
-    }
-    self.words = words
+    first = UInt64(bigEndian: bytes, at: 0)
+    second = UInt64(bigEndian: bytes, at: 8)
+    third = UInt64(bigEndian: bytes, at: 16)
+    fourth = UInt64(bigEndian: bytes, at: 24)
+  }
+
+  /// The hash as four numbers, each of eight bytes, the most significant one first.
+  package init(_ first: UInt64, _ second: UInt64, _ third: UInt64, _ fourth: UInt64) {
+    self.first = first
+    self.second = second
+    self.third = third
+    self.fourth = fourth
   }
 
   /// The 32 bytes of the hash. Each access makes them anew.
   public var bytes: [UInt8] {
-    (0..<32).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> UInt64(56 - $0 % 8 * 8)) }
+    [first, second, third, fourth].flatMap { word in
+      (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - $0 * 8)) }
+    }
+  }
+}
+
+extension UInt64 {
+  /// Eight bytes of an array, the most significant one first.
+  init(bigEndian bytes: [UInt8], at start: Int) {
+    self = 0
+    for index in start..<start + 8 { self = self << 8 | UInt64(bytes[index]) }
   }
 }
 
