@@ -1187,6 +1187,139 @@ def stream_headers():
     add("serial-of-credit", "client", "No request has a reserved serial.", credit(1, 1), bad)
 
 
+SPACE = bytes(range(1, 17))
+TERMS = data(12, SPACE) + number(13, 60_000) + number(14, 1_000)
+
+
+def once(key=b"k", space=SPACE, time=1_200, more=b""):
+    """The metadata of a request that runs once."""
+    return (b"" if key is None else data(3, key)) + more + data(9, space) + (number(10, time) if time else b"")
+
+
+def once_greetings():
+    add = lambda *a, **k: vector("once", *a, **{"state": "fresh", "once": "yes", **k})
+    told = f"key_space={SPACE.hex()} key_retention=60000 key_time=1000"
+    add("hello-once", "client", "The server asks where it keeps this client's keys.",
+        hello(number(2, 17)), "identify", ("admit", 0, "once"), "hello features=17",
+        f"reply welcome version=1 features=17 {told}")
+    add("hello-once-with-credential", "client", "One decision about both.",
+        hello(number(2, 17) + data(7, b"k")), "identify body=6b", ("admit", 60_000, "once"),
+        "hello features=17 credential=6b",
+        f"reply welcome version=1 features=17 credential_expires=60000 {told}", identifies="yes")
+    add("hello-once-no-scope", "client", "Nothing names the client.",
+        hello(number(2, 17)), "identify", ("admit", 0), "hello features=17",
+        "reply welcome version=1 features=1")
+    add("hello-once-no-store", "client", "A server without a store.",
+        hello(number(2, 17)), "hello features=17", "reply welcome version=1 features=1", once="no")
+    add("hello-once-without-metadata", "client", "It needs metadata.",
+        hello(number(2, 16)), "hello features=16", "reply welcome version=1 features=0")
+    add("welcome-once", "server", "What a client is told.",
+        welcome(number(2, 17) + TERMS), f"welcome features=17 {told}")
+    add("welcome-once-not-offered", "server", "The hello did not name it.",
+        welcome(number(2, 17) + TERMS), violation("featureNotOffered"), once="no")
+    add("welcome-once-without-metadata", "server", "It needs metadata.",
+        welcome(number(2, 16) + TERMS), violation("featureNotOffered"))
+    bad = violation("malformedControl")
+    for name, about, fields in [
+        ("without-terms", "A welcome with the bit states all three.", number(2, 17)),
+        ("without-space", "The space is missing.", number(2, 17) + number(13, 1) + number(14, 1)),
+        ("without-retention", "The retention is missing.", number(2, 17) + data(12, SPACE) + number(14, 1)),
+        ("without-time", "The time is missing.", number(2, 17) + data(12, SPACE) + number(13, 1)),
+        ("space-zero", "16 zero bytes are no space.",
+         number(2, 17) + data(12, bytes(16)) + number(13, 1) + number(14, 1)),
+        ("space-short", "A space of 15 bytes.",
+         number(2, 17) + data(12, SPACE[1:]) + number(13, 1) + number(14, 1)),
+    ]:
+        add(f"welcome-once-{name}", "server", about, welcome(fields), bad)
+    add("welcome-terms-without-once", "server", "A welcome without the bit states none of them.",
+        welcome(number(2, 1) + number(14, 1)), bad)
+
+
+def once_requests():
+    add = lambda *a, **k: vector("once", *a, **{"features": "metadata fragments streams once", **k})
+
+    def asked(metadata, body=b""):
+        return request(50, block(metadata) + body, flags=METADATA)
+
+    def good(name, about, metadata, **setup):
+        add(name, "client", about, asked(metadata, b"x"), got_request(50, b"x", metadata=metadata), **setup)
+
+    def refused(name, about, metadata, **setup):
+        add(name, "client", about, asked(metadata, b"x"), refuse(50, 400), **setup)
+
+    good("once", "A key, a space and a time.", once())
+    good("once-key-longest", "A key has at most 255 bytes.", once(b"k" * 255))
+    good("once-space-zero", "16 zero bytes are a request for once, too, though no space is equal.",
+         once(space=bytes(16), time=1))
+    good("once-key-alone", "Without a space, a key is data for the handler.", data(3, b"k"))
+    good("once-time-alone", "Without a space, the time says nothing.", number(10, 1))
+    good("once-space-empty", "An empty space is none.", data(3, b"k") + data(9, b""))
+    refused("once-not-agreed", "It never runs unkept.", once(), features="metadata")
+    refused("once-space-zero-not-agreed", "Nor does one with zero bytes.", once(space=bytes(16)),
+            features="metadata")
+    refused("once-without-key", "It needs a key.", once(None))
+    refused("once-key-too-long", "A key of 256 bytes.", once(b"k" * 256))
+    refused("once-without-time", "It needs a time.", once(time=0))
+    refused("once-with-items", "It opens no stream.", once(more=number(7, 1)))
+    refused("once-asks-for-items", "Nor down.", once(more=number(6, 1_000)))
+    add("once-in-fragments", "client", "Refused when it is whole.",
+        request(50, block(once(time=0)), flags=METADATA | MORE), "nothing", request(50, b"x"),
+        refuse(50, 400))
+    for name, space in {"short": SPACE[1:], "long": SPACE + b"x"}.items():
+        add(f"once-space-{name}", "client", f"A space of {len(space)} bytes.",
+            asked(once(space=space)), violation("malformedControl"))
+    add("once-of-server", "server", "Only clients ask for it: the fields are passed over.",
+        request(SERVER | 50, block(once()), flags=METADATA),
+        got_request(SERVER | 50, metadata=once()))
+    busy = {"limits": "max_in_flight=1"}
+    add("once-overloaded", "client", "Its key may be known: it is delivered, and the server decides.",
+        request(), got_request(), request(51), refuse(51, 429),
+        request(52, block(once()), flags=METADATA), got_request(52, metadata=once()), **busy)
+    add("once-overloaded-malformed", "client", "So its metadata is read.",
+        request(), got_request(), request(51, block(data(9, SPACE[1:])), flags=METADATA),
+        violation("malformedControl"), **busy)
+    add("once-while-draining", "client", "Behind a goaway, nothing is looked up.",
+        asked(once()), refuse(50, 503), draining="yes")
+    told = number(11, 1)
+    add("once-replayed", "server", "The answer to an earlier request.",
+        response(50, block(told) + b"x", flags=METADATA), got_response(50, b"x", metadata=told),
+        response(51, block(told), 410, flags=METADATA), got_response(51, b"", 410, metadata=told),
+        waiting="50 51")
+    add("once-replayed-refused", "server", "It ran before, so it was not refused.",
+        response(50, block(told), REFUSED | 429, flags=METADATA), violation("tagNotAllowed"),
+        waiting="50")
+    add("once-replayed-not-agreed", "server", "Without the feature, the field says nothing.",
+        response(50, block(told), REFUSED | 429, flags=METADATA),
+        got_response(50, b"", 429, "yes", metadata=told), waiting="50", features="metadata")
+    now = data(9, SPACE) + number(10, 2_000)
+    add("once-other-space", "server", "The refusal says what holds.",
+        response(50, block(now), REFUSED | 412, flags=METADATA),
+        got_response(50, b"", 412, "yes", metadata=now), waiting="50")
+    add("once-other-space-short", "server", "It says a space of 15 bytes.",
+        response(50, block(data(9, SPACE[1:])), REFUSED | 412, flags=METADATA),
+        violation("malformedControl"), waiting="50")
+
+
+def once_short():
+    add = lambda *a, **k: vector("once", *a, **{"state": "short-fresh", "once": "yes", **k})
+    asked = hello(number(2, 23)) + request(50, block(once()), flags=METADATA)
+    told = f"key_space={SPACE.hex()} key_retention=60000 key_time=1000"
+    add("short-once", "client", "The same on a short link.",
+        asked, "identify", ("admit", 0, "once"), "hello features=23",
+        f"reply welcome features=23 {told}", got_request(50, metadata=once()))
+    add("short-once-no-scope", "client", "The hello's feature holds, and is missing here.",
+        asked, "identify", ("admit", 0), "hello features=23", "reply welcome features=7",
+        refuse(50, 400), "ended")
+    add("short-once-no-store", "client", "A server without a store.",
+        asked, "hello features=23", "reply welcome features=7", refuse(50, 400), "ended", once="no")
+    add("short-once-not-used", "client", "A request that is not to run once needs no store.",
+        hello(number(2, 23)) + request(50), "hello features=23", "reply welcome features=7", got_request(50),
+        once="no")
+    add("short-once-not-named", "client", "The hello does not name it.",
+        hello(number(2, 7)) + request(50, block(once()), flags=METADATA), "hello features=7",
+        "reply welcome features=7", refuse(50, 400), "ended")
+
+
 HEAD = """\
 # Made by generate.py; README.md describes the format.
 """
@@ -1237,7 +1370,7 @@ def examples():
 def main():
     check = "--check" in sys.argv[1:]
     for topic in (frames, headers, serials, metadata, fragments, handshake, security, renewals, control, streams,
-                  shorts):
+                  shorts, once_greetings, once_requests, once_short):
         topic()
     failures = []
 

@@ -394,7 +394,7 @@ const ProtobufCMessageDescriptor longlink__control__hello__descriptor =
   (ProtobufCMessageInit) longlink__control__hello__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor longlink__control__welcome__field_descriptors[9] =
+static const ProtobufCFieldDescriptor longlink__control__welcome__field_descriptors[12] =
 {
   {
     "version",
@@ -504,12 +504,51 @@ static const ProtobufCFieldDescriptor longlink__control__welcome__field_descript
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "key_space",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Welcome, key_space),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "key_retention",
+    13,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Welcome, key_retention),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "key_time",
+    14,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Welcome, key_time),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned longlink__control__welcome__field_indices_by_name[] = {
   8,   /* field[8] = credential_expires */
   1,   /* field[1] = features */
   4,   /* field[4] = heartbeat_interval */
   5,   /* field[5] = heartbeat_timeout */
+  10,   /* field[10] = key_retention */
+  9,   /* field[9] = key_space */
+  11,   /* field[11] = key_time */
   2,   /* field[2] = max_body */
   3,   /* field[3] = max_in_flight */
   6,   /* field[6] = name */
@@ -520,7 +559,7 @@ static const ProtobufCIntRange longlink__control__welcome__number_ranges[2 + 1] 
 {
   { 1, 0 },
   { 9, 6 },
-  { 0, 9 }
+  { 0, 12 }
 };
 const ProtobufCMessageDescriptor longlink__control__welcome__descriptor =
 {
@@ -530,7 +569,7 @@ const ProtobufCMessageDescriptor longlink__control__welcome__descriptor =
   "Longlink__Control__Welcome",
   "longlink.control",
   sizeof(Longlink__Control__Welcome),
-  9,
+  12,
   longlink__control__welcome__field_descriptors,
   longlink__control__welcome__field_indices_by_name,
   2,  longlink__control__welcome__number_ranges,
@@ -691,7 +730,7 @@ const ProtobufCMessageDescriptor longlink__control__metadata__entries_entry__des
   (ProtobufCMessageInit) longlink__control__metadata__entries_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor longlink__control__metadata__field_descriptors[8] =
+static const ProtobufCFieldDescriptor longlink__control__metadata__field_descriptors[11] =
 {
   {
     "remaining",
@@ -789,6 +828,42 @@ static const ProtobufCFieldDescriptor longlink__control__metadata__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "key_space",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Metadata, key_space),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "key_time",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Metadata, key_time),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "replayed",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Control__Metadata, replayed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned longlink__control__metadata__field_indices_by_name[] = {
   5,   /* field[5] = credit */
@@ -796,14 +871,17 @@ static const unsigned longlink__control__metadata__field_indices_by_name[] = {
   2,   /* field[2] = idempotency_key */
   7,   /* field[7] = interrupted */
   6,   /* field[6] = items */
+  8,   /* field[8] = key_space */
+  9,   /* field[9] = key_time */
   1,   /* field[1] = priority */
   0,   /* field[0] = remaining */
+  10,   /* field[10] = replayed */
   4,   /* field[4] = retry_after */
 };
 static const ProtobufCIntRange longlink__control__metadata__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 8 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor longlink__control__metadata__descriptor =
 {
@@ -813,7 +891,7 @@ const ProtobufCMessageDescriptor longlink__control__metadata__descriptor =
   "Longlink__Control__Metadata",
   "longlink.control",
   sizeof(Longlink__Control__Metadata),
-  8,
+  11,
   longlink__control__metadata__field_descriptors,
   longlink__control__metadata__field_indices_by_name,
   1,  longlink__control__metadata__number_ranges,

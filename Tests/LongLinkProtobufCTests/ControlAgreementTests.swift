@@ -31,9 +31,13 @@ import Testing
     #expect(
       unsafe Self.fields(longlink__control__hello__descriptor)
         == Hello.fields.map { ControlField($0.number, $0.name, $0.kind) })
-    #expect(unsafe Self.fields(longlink__control__welcome__descriptor) == Welcome.fields)
+    #expect(
+      unsafe Self.fields(longlink__control__welcome__descriptor)
+        == Welcome.fields.map { ControlField($0.number, $0.name, $0.kind) })
     #expect(unsafe Self.fields(longlink__control__go_away__descriptor) == GoAway.fields)
-    #expect(unsafe Self.fields(longlink__control__metadata__descriptor) == Metadata.fields)
+    #expect(
+      unsafe Self.fields(longlink__control__metadata__descriptor)
+        == Metadata.fields.map { ControlField($0.number, $0.name, $0.kind) })
     #expect(unsafe Self.fields(longlink__control__renewed__descriptor) == Renewed.fields)
   }
 
@@ -98,6 +102,12 @@ extension UInt32 {
   }
 }
 
+extension KeySpace? {
+  fileprivate static func random(using generator: inout SeededGenerator) -> KeySpace? {
+    generator.next() & 1 == 0 ? nil : KeySpace(generator.next(), generator.next())
+  }
+}
+
 extension Hello {
   fileprivate static func random(using generator: inout SeededGenerator) -> Hello {
     Hello(
@@ -117,7 +127,8 @@ extension Welcome {
       maxBody: .random(using: &generator), maxInFlight: .random(using: &generator),
       heartbeatInterval: .random(using: &generator), heartbeatTimeout: .random(using: &generator),
       name: generator.text(), streamCredit: .random(using: &generator),
-      credentialExpires: .random(using: &generator))
+      credentialExpires: .random(using: &generator), keySpace: .random(using: &generator),
+      keyRetention: .random(using: &generator), keyTime: generator.number())
   }
 }
 
@@ -141,7 +152,9 @@ extension Metadata {
       },
       retryAfter: .random(using: &generator),
       credit: generator.next() & 1 == 0 ? nil : .random(using: &generator),
-      items: generator.next() & 1 == 0, interrupted: generator.next() & 1 == 0)
+      items: generator.next() & 1 == 0, interrupted: generator.next() & 1 == 0,
+      keySpace: .random(using: &generator), keyTime: generator.number(),
+      replayed: generator.next() & 1 == 0)
     metadata.entries = metadata.canonicalEntries
     return metadata
   }

@@ -30,7 +30,12 @@ import Testing
         try #require(received.credit == whole.credit, "\(block)")
         try #require(received.items == whole.items, "\(block)")
         try #require(received.interrupted == whole.interrupted, "\(block)")
-        let isPlain = whole.priority == 0 && whole.idempotencyKey.isEmpty && whole.entries.isEmpty
+        try #require(received.keySpace == whole.keySpace, "\(block)")
+        try #require(received.keyTime == whole.keyTime, "\(block)")
+        try #require(received.replayed == whole.replayed, "\(block)")
+        let isPlain =
+          whole.priority == 0 && whole.idempotencyKey.isEmpty && whole.entries.isEmpty
+          && whole.keySpace == nil
         try #require(received.isPlain == isPlain, "\(block)")
       case (.failure(let expected), .failure(let error)):
         errors[expected.code, default: 0] += 1
@@ -49,13 +54,17 @@ import Testing
   /// Fields as they may stand in a block, some of them not as they should, and now and then cut.
   private func randomBlock(using generator: inout SeededGenerator) -> [UInt8] {
     var block = (0..<Int.random(in: 0...5, using: &generator)).flatMap { _ in
-      switch generator.next() % 10 {
+      switch generator.next() % 13 {
       case 0: [0x08] + varint(.random(in: 0...70_000, using: &generator))
       case 1: [0x10] + varint(.random(in: 0...3, using: &generator))
       case 2: field(3, randomText(using: &generator))
       case 3: [0x28] + varint(.random(in: 0...300, using: &generator))
       case 4: [0x30] + varint(.random(in: 0...70_000, using: &generator))
       case 5: [0x38] + varint(.random(in: 0...2, using: &generator))
+      case 6:
+        field(9, [UInt8](repeating: 7, count: [16, 16, 16, 0, 15, 17][Int(generator.next() % 6)]))
+      case 7: [0x50] + varint(.random(in: 0...70_000, using: &generator))
+      case 8: [0x58] + varint(.random(in: 0...2, using: &generator))
       default: field(4, randomEntry(using: &generator))
       }
     }

@@ -13,6 +13,9 @@ package struct Agreement: Equatable, Sendable {
   package var streamCredit = Int(Wire.defaultCredit)
   /// How long the server accepts this client's credential, in milliseconds; 0 without an end.
   package var credentialExpires: UInt32 = 0
+  /// What the server has told this client about its keys, or this server the client; nil if the
+  /// client's requests cannot run once.
+  package var once: OnceTerms?
   /// The peer's name, truncated to the length that a configuration can have.
   package var name = ""
 
@@ -46,6 +49,7 @@ package struct Agreement: Equatable, Sendable {
     guard welcome.version <= Wire.version else {
       throw Violation(.versionNotOffered, kind: kind, value: UInt64(welcome.version))
     }
+    once = try OnceTerms(welcome)
     self.features = features
     accept(
       maxBody: welcome.maxBody, maxInFlight: welcome.maxInFlight,
@@ -90,7 +94,8 @@ package struct Agreement: Equatable, Sendable {
       heartbeatTimeout: UInt32(clamping: heartbeatTimeout / 1_000_000),
       name: settings.name,
       streamCredit: self.features.contains(.streams) ? settings.statedCredit : 0,
-      credentialExpires: expiresIn)
+      credentialExpires: expiresIn,
+      keySpace: once?.space, keyRetention: once?.retention ?? 0, keyTime: once?.time ?? 0)
   }
 }
 
@@ -111,7 +116,8 @@ extension ConnectionSettings {
   /// nothing to renew, and a server that lets everyone in has nothing to decide.
   var usable: Features {
     let renews = !isShort && (role == .client ? !credential.isEmpty : identifies)
-    return renews ? features : features.subtracting(.renewal)
+    let usable = usesOnce ? features : features.subtracting(.once)
+    return renews ? usable : usable.subtracting(.renewal)
   }
 
   /// The stream credit that this side states, if it supports streams.

@@ -109,11 +109,21 @@ extension Carriage {
 
   /// Returns the given features without those that a short link cannot have.
   private static func shortFeatures(of features: Features) -> Features {
-    features.intersection([.metadata, .fragments, .streams]).withNeeds
+    features.subtracting(.renewal).intersection(.supported).withNeeds
   }
 
   /// The features of the hello that this server lacks.
   var lacking: Features { exchange?.lacking ?? [] }
+
+  /// Whether it lacks one that any request may need, and not only those that run once.
+  var refusesAll: Bool { !lacking.subtracting(.once).isEmpty }
+
+  /// Notes that this server does not keep the keys of this client. Returns whether it is a short
+  /// link: the features of the hello hold there, and the request is refused.
+  mutating func lacksOnce() -> Bool {
+    exchange?.lacking.insert(.once)
+    return exchange != nil
+  }
 
   /// Whether a client that is `fresh`, or is open before it, awaits the welcome.
   func awaitsWelcome(isFresh: Bool) -> Bool { exchange.map { !$0.heardWelcome } ?? isFresh }

@@ -42,9 +42,9 @@ extension Connection {
     let arrival = try inbox.arrival(joined, body)
     guard head.kind == .request else { return try acceptAnswer(arrival) }
     try inbox.readMetadata(of: arrival)
-    guard try beginStream(of: arrival) else {
+    if let refusal = try refusal(of: arrival) {
       inbound.conclude(head.serial, with: .refused)
-      refuse(head.serial, tag: head.tag, .tooMuchCredit)
+      refuse(head.serial, tag: head.tag, refusal)
       return nil
     }
     inbound.complete(head.serial, holding: arrival.byteCount)

@@ -9,7 +9,7 @@ extension Connection {
     guard let dialect = framing.dialect else {
       guard settings.role == .client else { return }
       send(.hello, settings.hello)
-      if let features = carriage.featuresWithHello(of: settings.features) {
+      if let features = carriage.featuresWithHello(of: settings.usable) {
         agreement.features = features
         open()
       }
@@ -32,14 +32,17 @@ extension Connection {
     let greeting = Greeting(
       version: version, credential: settings.identifies ? hello.credential : nil,
       clientID: hello.clientID)
-    guard !settings.identifies else { return identify(greeting) }
+    guard !settings.identifies, !asksForOnce else { return identify(greeting) }
     self.greeting = greeting
     welcome(version: version, expiresIn: 0)
     open()
   }
 
-  /// Sends the welcome.
-  mutating func welcome(version: UInt32, expiresIn: UInt32) {
+  /// Sends the welcome. `once` are the terms for a client that `asksForOnce`; nil if its requests
+  /// cannot run once.
+  mutating func welcome(version: UInt32, expiresIn: UInt32, once: OnceTerms? = nil) {
+    agreement.once = asksForOnce ? once : nil
+    if agreement.once == nil { withholdOnce() }
     let stated = agreement.features.subtracting(carriage.lacking)
     send(
       .welcome,

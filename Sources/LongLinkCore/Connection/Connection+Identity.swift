@@ -52,19 +52,28 @@ extension Connection {
     greeting?.credential.take()
   }
 
+  /// What names the client on all its connections, until it is taken; nil if its hello has not
+  /// stated it.
+  package var clientID: ClientID? { greeting?.clientID }
+
   /// Returns what names the client on all its connections, once, when the connection is open; nil
   /// if its hello has not stated it.
   package mutating func takeClientID() -> ClientID? { greeting.take()?.clientID }
 
   /// Accepts the client, and continues with what it has sent; or accepts its next credential. It
-  /// expires after `expiresIn` milliseconds; 0 for never.
-  package mutating func admit(expiresIn: UInt32, at now: LinkInstant) {
+  /// expires after `expiresIn` milliseconds; 0 for never. `once` says where the keys are kept of a
+  /// client that `asksForOnce`; nil if they are not.
+  package mutating func admit(
+    expiresIn: UInt32, once: OnceTerms? = nil, at now: LinkInstant
+  ) {
     self.now = max(self.now, now)
     guard phase == .identifying else {
       return decide(.ok, Renewed(credentialExpires: expiresIn))
     }
     greeting?.credential = nil
-    if let version = greeting?.version { welcome(version: version, expiresIn: expiresIn) }
+    if let version = greeting?.version {
+      welcome(version: version, expiresIn: expiresIn, once: once)
+    }
     open()
     if carriage.timesRequest { timers[.handshake] = self.now + settings.handshakeTimeout }
   }

@@ -5,14 +5,14 @@
 // is a violation. `StreamTable` keeps the accounts.
 
 extension Connection {
-  /// Opens the stream of a request of the peer, if its metadata asks for one. Returns false if its
-  /// first credit does not fit into the limit of all windows.
+  /// Opens the stream of a request of the peer, if its metadata asks for one. Returns why the
+  /// request is refused, if its first credit does not fit into the limit of all windows.
   @inline(__always)
-  mutating func beginStream(of request: Arrival) throws(Violation) -> Bool {
+  mutating func streamRefusal(of request: Arrival) throws(Violation) -> Refusal? {
     guard request.hasMetadata, inbox.metadata.last.credit != nil || inbox.metadata.last.items,
       agreement.features.contains(.streams)
-    else { return true }
-    return try openStream(of: request)
+    else { return nil }
+    return try openStream(of: request) ? nil : .tooMuchCredit
   }
 
   private mutating func openStream(of request: Arrival) throws(Violation) -> Bool {

@@ -276,6 +276,7 @@ extension Connection {
   @inline(__always)
   mutating func acceptAnswer(_ arrival: Arrival) throws(Violation) -> Arrival {
     try inbox.readMetadata(of: arrival)
+    try validateReplay(arrival)
     if !streams.isEmpty, arrival.kind == .response {
       try streamAnswered(arrival.serial, tag: arrival.tag)
     }

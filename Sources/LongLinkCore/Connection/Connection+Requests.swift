@@ -63,12 +63,14 @@ extension Connection {
       throw Violation(.serialInUse, kind: FrameKind.request.rawValue, serial: arrival.serial)
     }
     if let refusal = countRequest(of: arrival.byteCount) {
-      refuse(arrival.serial, tag: arrival.tag, refusal)
-      return nil
+      guard refusal.code == .overloaded, try isOnce(arrival) else {
+        refuse(arrival.serial, tag: arrival.tag, refusal)
+        return nil
+      }
     }
     try inbox.readMetadata(of: arrival)
-    guard try beginStream(of: arrival) else {
-      refuse(arrival.serial, tag: arrival.tag, .tooMuchCredit)
+    if let refusal = try refusal(of: arrival) {
+      refuse(arrival.serial, tag: arrival.tag, refusal)
       return nil
     }
     inbound.run(arrival.serial, holding: arrival.byteCount)
@@ -96,7 +98,7 @@ extension Connection {
     counters.requestsReceived += 1
     if saidGoAway { return .draining }
     requestsAccepted += 1
-    if carriage.isShort, !carriage.lacking.isEmpty { return .missingFeature }
+    if carriage.isShort, carriage.refusesAll { return .missingFeature }
     if inbound.isFull(at: settings.maxInFlight) { return .tooManyRequests }
     return requestBytes + byteCount > settings.maxRequestBytes ? .tooManyBytes : nil
   }

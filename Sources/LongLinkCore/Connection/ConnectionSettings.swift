@@ -48,6 +48,9 @@ package struct ConnectionSettings: Sendable {
   package var name = ""
   /// Whether this server decides about each client before it acts on what the client sends.
   package var identifies = false
+  /// Client: whether it asks that its requests can run once. Server: whether it has a store for
+  /// keys, and then it decides about each client that asks, too: see `Connection.admit`.
+  package var usesOnce = false
   /// Whether each request of the peer that is refused before it arrives is reported.
   package var reportsRefusals = false
   /// What this client proves its identity with; at most `Wire.credentialLimit` bytes.

@@ -11,6 +11,10 @@ enum Refusal: Equatable {
   case stalled
   /// On a short link, this side lacks a feature that the client has named.
   case missingFeature
+  /// It is to run once, and no store keeps the client's keys.
+  case unkept
+  /// It is to run once, and has no key, no time, or items.
+  case malformedOnce
 
   var code: ResponseCode {
     switch self {
@@ -18,7 +22,7 @@ enum Refusal: Equatable {
     case .tooManyRequests, .tooManyBytes, .tooMuchCredit: .overloaded
     case .tooLarge: .tooLarge
     case .stalled: .deadlinePassed
-    case .missingFeature: .malformed
+    case .missingFeature, .unkept, .malformedOnce: .malformed
     }
   }
 
@@ -32,6 +36,9 @@ enum Refusal: Equatable {
     case .tooLarge: "the body is larger than \(settings.maxBody) bytes"
     case .stalled: "the next fragment has not come in time"
     case .missingFeature: "this server lacks a feature that the hello names"
+    case .unkept: "no request runs once here: the keys of this client are not kept"
+    case .malformedOnce:
+      "a request that runs once needs a key of 1 to 255 bytes and a time, and carries no items"
     }
   }
 }

@@ -38,6 +38,8 @@ extension Welcome {
     ControlField(4, "max_in_flight"), ControlField(5, "heartbeat_interval"),
     ControlField(6, "heartbeat_timeout"), ControlField(9, "name", .text),
     ControlField(10, "stream_credit"), ControlField(11, "credential_expires"),
+    ControlField(12, "key_space", .bytes, size: KeySpace.size),
+    ControlField(13, "key_retention"), ControlField(14, "key_time"),
   ]
 }
 
@@ -55,5 +57,7 @@ extension Metadata {
     ControlField(3, "idempotency_key", .bytes), ControlField(4, "entries", .entry),
     ControlField(5, "retry_after"), ControlField(6, "credit"), ControlField(7, "items"),
     ControlField(8, "interrupted"),
+    ControlField(9, "key_space", .bytes, size: KeySpace.size),
+    ControlField(10, "key_time"), ControlField(11, "replayed"),
   ]
 }

@@ -89,6 +89,9 @@ extension Welcome: ControlBody {
     try writer.string(9, name)
     writer.uint32(10, streamCredit)
     writer.uint32(11, credentialExpires)
+    if let keySpace { writer.bytes(12, keySpace.bytes) }
+    writer.uint32(13, keyRetention)
+    writer.uint64(14, keyTime)
   }
 
   package static func read(from reader: inout ProtobufReader) throws(BodyError) -> Welcome {
@@ -104,6 +107,9 @@ extension Welcome: ControlBody {
       case 9: value.name = try reader.string()
       case 10: value.streamCredit = try reader.uint32()
       case 11: value.credentialExpires = try reader.uint32()
+      case 12: value.keySpace = try reader.keySpace()
+      case 13: value.keyRetention = try reader.uint32()
+      case 14: value.keyTime = try reader.uint64()
       default: try reader.skip()
       }
     }
@@ -153,6 +159,9 @@ extension Metadata: ControlBody {
     if let credit { writer.present(6, UInt64(credit)) }
     writer.bool(7, items)
     writer.bool(8, interrupted)
+    if let keySpace { writer.bytes(9, keySpace.bytes) }
+    writer.uint64(10, keyTime)
+    writer.bool(11, replayed)
   }
 
   package static func read(from reader: inout ProtobufReader) throws(BodyError) -> Metadata {
@@ -167,6 +176,9 @@ extension Metadata: ControlBody {
       case 6: value.credit = try reader.uint32()
       case 7: value.items = try reader.bool()
       case 8: value.interrupted = try reader.bool()
+      case 9: value.keySpace = try reader.keySpace()
+      case 10: value.keyTime = try reader.uint64()
+      case 11: value.replayed = try reader.bool()
       default: try reader.skip()
       }
     }

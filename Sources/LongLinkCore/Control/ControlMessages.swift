@@ -60,6 +60,12 @@ package struct Welcome: Equatable, Sendable {
   package var streamCredit: UInt32
   /// How long the client's credential is accepted, in milliseconds.
   package var credentialExpires: UInt32
+  /// Where the client's keys are kept; nil if they are not.
+  package var keySpace: KeySpace?
+  /// For how long, in milliseconds.
+  package var keyRetention: UInt32
+  /// The clock of the store, in milliseconds.
+  package var keyTime: UInt64
 
   package init(
     version: UInt32 = 0,
@@ -70,7 +76,10 @@ package struct Welcome: Equatable, Sendable {
     heartbeatTimeout: UInt32 = 0,
     name: String = "",
     streamCredit: UInt32 = 0,
-    credentialExpires: UInt32 = 0
+    credentialExpires: UInt32 = 0,
+    keySpace: KeySpace? = nil,
+    keyRetention: UInt32 = 0,
+    keyTime: UInt64 = 0
   ) {
     self.version = version
     self.features = features
@@ -81,6 +90,9 @@ package struct Welcome: Equatable, Sendable {
     self.name = name
     self.streamCredit = streamCredit
     self.credentialExpires = credentialExpires
+    self.keySpace = keySpace
+    self.keyRetention = keyRetention
+    self.keyTime = keyTime
   }
 }
 
@@ -127,6 +139,13 @@ package struct Metadata: Equatable, Sendable {
   package var items: Bool
   /// Whether the responder ended the exchange itself: the response is not its handler's.
   package var interrupted: Bool
+  /// Request: where it is to run once. Response 412: the client's space now. Nil for none.
+  package var keySpace: KeySpace?
+  /// Request: when it was first sent, by the store's clock, in milliseconds. Response 412: that
+  /// clock now. 0 for none.
+  package var keyTime: UInt64
+  /// Whether the response tells of an earlier request with this key.
+  package var replayed: Bool
 
   package init(
     remaining: UInt32? = nil,
@@ -136,7 +155,10 @@ package struct Metadata: Equatable, Sendable {
     retryAfter: UInt32 = 0,
     credit: UInt32? = nil,
     items: Bool = false,
-    interrupted: Bool = false
+    interrupted: Bool = false,
+    keySpace: KeySpace? = nil,
+    keyTime: UInt64 = 0,
+    replayed: Bool = false
   ) {
     self.remaining = remaining
     self.priority = priority
@@ -146,6 +168,9 @@ package struct Metadata: Equatable, Sendable {
     self.credit = credit
     self.items = items
     self.interrupted = interrupted
+    self.keySpace = keySpace
+    self.keyTime = keyTime
+    self.replayed = replayed
   }
 }
 

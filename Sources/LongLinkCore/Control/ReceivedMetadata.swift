@@ -17,6 +17,13 @@ package struct ReceivedMetadata: Equatable, Sendable {
   package var items = false
   /// Whether the responder ended the exchange itself: the response is not its handler's.
   package var interrupted = false
+  /// Request: where it is to run once. Response 412: the client's space now. Nil for none.
+  package var keySpace: KeySpace?
+  /// Request: when it was first sent, by the store's clock, in milliseconds. Response 412: that
+  /// clock now. 0 for none.
+  package var keyTime: UInt64 = 0
+  /// Whether the response tells of an earlier request with this key.
+  package var replayed = false
   private var hasEntries = false
   /// The whole block; empty if it has no entries.
   private var block: [UInt8] = []
@@ -33,7 +40,9 @@ package struct ReceivedMetadata: Equatable, Sendable {
   }
 
   /// Whether the metadata contains nothing about a request but the remaining time.
-  package var isPlain: Bool { priority == 0 && idempotencyKey.isEmpty && !hasEntries }
+  package var isPlain: Bool {
+    priority == 0 && idempotencyKey.isEmpty && !hasEntries && keySpace == nil
+  }
 
   /// The entries by key, the last of each; decoded at each access.
   package var entries: [String: String] {
@@ -64,6 +73,9 @@ extension ReceivedMetadata {
       case 6: value.credit = try reader.uint32()
       case 7: value.items = try reader.bool()
       case 8: value.interrupted = try reader.bool()
+      case 9: value.keySpace = try reader.keySpace()
+      case 10: value.keyTime = try reader.uint64()
+      case 11: value.replayed = try reader.bool()
       default: try reader.skip()
       }
     }

@@ -25,11 +25,15 @@
   /// A client's credential can be renewed on the connection.
   package static let renewal = Features(rawValue: 8)
 
+  /// Requests of the client may run once, under keys. Needs `metadata`.
+  package static let once = Features(rawValue: 16)
+
   /// The features that this version of the library supports.
-  package static let supported: Features = [.metadata, .fragments, .streams, .renewal]
+  package static let supported: Features = [.metadata, .fragments, .streams, .renewal, .once]
 
   /// The set without the features that need one that is missing.
   package var withNeeds: Features {
-    contains([.metadata, .fragments]) ? self : subtracting(.streams)
+    guard contains(.metadata) else { return subtracting([.streams, .once]) }
+    return contains(.fragments) ? self : subtracting(.streams)
   }
 }

@@ -36,6 +36,8 @@ package enum Wire {
   /// The least time between two renewals that a server decides about, and from a welcome or an
   /// answer to a client's next renewal, in nanoseconds.
   package static let renewalRest: Int64 = 1_000_000_000
+  /// The longest key of a request that runs once, in bytes.
+  package static let onceKeyLimit = 255
   /// The most alternative servers that are read from a goaway.
   package static let alternativesLimit = 8
 

@@ -189,9 +189,10 @@ extension Link {
   package func takeClientID() -> ClientID? { core.takeClientID() }
 
   /// Accepts the client that has been identified, or its next credential, which expires after
-  /// `expiresIn` milliseconds; 0 for never.
-  package func admit(expiresIn: UInt32) {
-    core.admit(expiresIn: expiresIn, at: loop.now)
+  /// `expiresIn` milliseconds; 0 for never. `once` says where the client's keys are kept; nil if
+  /// they are not.
+  package func admit(expiresIn: UInt32, once: OnceTerms? = nil) {
+    core.admit(expiresIn: expiresIn, once: once, at: loop.now)
     settle()
     rescheduleTimer()
   }

@@ -250,17 +250,22 @@ extension ServerEngine: PeerConnectionOwner {
   private func greet(_ hello: WireFrame, on connection: PeerConnection) {
     let (step, renews) = script.value.withLock { ($0.handshake.step, $0.renewal != nil) }
     switch step {
-    case .welcome(let features, let streamCredit, let credentialExpires):
+    case .welcome(let features, let streamCredit, let credentialExpires, let once):
       let fields = hello.helloFields
       var common = features.intersection(fields?.features ?? [])
       if credentialExpires == nil, !renews { common.remove(.renewal) }
+      if once == nil { common.remove(.once) }
+      let terms = common.contains(.once) ? once : nil
       let welcome = WireFrame.welcome(
         features: common,
         heartbeatInterval: fields?.heartbeatInterval,
         heartbeatTimeout: fields?.heartbeatTimeout,
         name: "simulated",
         streamCredit: common.contains(.streams) ? streamCredit : 0,
-        credentialExpires: credentialExpires
+        credentialExpires: credentialExpires,
+        keySpace: terms?.space ?? [],
+        keyRetention: terms?.retention,
+        keyTime: terms?.time ?? 0
       )
       connection.send(welcome)
     case .frames(let frames):

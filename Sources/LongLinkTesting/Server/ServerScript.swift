@@ -24,7 +24,7 @@ struct ServerScript: Sendable {
       return { ServerAction.refuse(.unknownType, "no action is scripted for this message type") }
     }
     if let action = renewal?.next(for: message) { return action }
-    guard case .welcome(_, _, let time?) = handshake.step else { return { ServerAction.never } }
+    guard case .welcome(_, _, let time?, _) = handshake.step else { return { ServerAction.never } }
     return { ServerAction.renewed(credentialExpires: time) }
   }
 }

@@ -18,4 +18,6 @@ public struct WireFeatures: OptionSet, Hashable, Sendable {
   public static let streams = WireFeatures(rawValue: 4)
   /// A client's credential can be renewed on the connection.
   public static let renewal = WireFeatures(rawValue: 8)
+  /// Requests of the client may run once, under keys. Needs `metadata`.
+  public static let once = WireFeatures(rawValue: 16)
 }

@@ -33,7 +33,7 @@ extension WireFrame {
     return WireFrame(.hello, serial: Wire.handshakeSerial, body: hello.wireBytes)
   }
 
-  /// Makes a server's response to a hello.
+  /// Makes a server's response to a hello. A `keySpace` of another length than 16 bytes is left out.
   public static func welcome(
     version: UInt32 = 1,
     features: WireFeatures = [.metadata, .fragments],
@@ -43,7 +43,10 @@ extension WireFrame {
     heartbeatTimeout: Duration? = nil,
     name: String = "",
     streamCredit: UInt32 = 0,
-    credentialExpires: Duration? = nil
+    credentialExpires: Duration? = nil,
+    keySpace: [UInt8] = [],
+    keyRetention: Duration? = nil,
+    keyTime: UInt64 = 0
   ) -> WireFrame {
     let welcome = Welcome(
       version: version,
@@ -54,7 +57,10 @@ extension WireFrame {
       heartbeatTimeout: heartbeatTimeout?.wireMilliseconds ?? 0,
       name: name,
       streamCredit: streamCredit,
-      credentialExpires: credentialExpires?.wireMilliseconds ?? 0
+      credentialExpires: credentialExpires?.wireMilliseconds ?? 0,
+      keySpace: KeySpace(keySpace),
+      keyRetention: keyRetention?.wireMilliseconds ?? 0,
+      keyTime: keyTime
     )
     return WireFrame(.welcome, serial: Wire.handshakeSerial, body: welcome.wireBytes)
   }
@@ -109,7 +115,10 @@ extension WireFrame {
       name: hello.name,
       streamCredit: hello.streamCredit,
       credentialExpires: .zero,
-      clientID: hello.clientID?.bytes ?? []
+      clientID: hello.clientID?.bytes ?? [],
+      keySpace: [],
+      keyRetention: .zero,
+      keyTime: 0
     )
   }
 
@@ -129,7 +138,10 @@ extension WireFrame {
       name: welcome.name,
       streamCredit: welcome.streamCredit,
       credentialExpires: .milliseconds(welcome.credentialExpires),
-      clientID: []
+      clientID: [],
+      keySpace: welcome.keySpace?.bytes ?? [],
+      keyRetention: .milliseconds(welcome.keyRetention),
+      keyTime: welcome.keyTime
     )
   }
 
@@ -181,6 +193,12 @@ public struct GreetingFields: Hashable, Sendable {
   public let credentialExpires: Duration
   /// What names the client on all its connections: 16 bytes, or none.
   public let clientID: [UInt8]
+  /// Where the client's keys are kept: 16 bytes, or none; none in a hello.
+  public let keySpace: [UInt8]
+  /// For how long; zero in a hello.
+  public let keyRetention: Duration
+  /// The clock of the store that keeps them, in milliseconds; 0 in a hello.
+  public let keyTime: UInt64
 }
 
 /// What a server has answered to a client's next credential. Absent fields are 0 or empty.

@@ -21,8 +21,17 @@ public struct WireMetadata: Hashable, Sendable {
   public var items: Bool
   /// Whether the responder ended the exchange itself: the response is not its handler's.
   public var interrupted: Bool
+  /// In a request: where it is to run once. In a response with 412: the client's space now. 16 bytes;
+  /// empty for none.
+  public var keySpace: [UInt8]
+  /// In a request: when it was first sent, by the store's clock, in milliseconds. In a response with
+  /// 412: that clock now. 0 for none.
+  public var keyTime: UInt64
+  /// Whether the response tells of an earlier request with the same key.
+  public var replayed: Bool
 
-  /// Makes metadata. Negative times are 0; parts of a millisecond are rounded up.
+  /// Makes metadata. Negative times are 0; parts of a millisecond are rounded up. A `keySpace` of
+  /// another length than 16 bytes is left out.
   public init(
     remaining: Duration? = nil,
     priority: UInt32 = 0,
@@ -31,7 +40,10 @@ public struct WireMetadata: Hashable, Sendable {
     retryAfter: Duration? = nil,
     credit: UInt32? = nil,
     items: Bool = false,
-    interrupted: Bool = false
+    interrupted: Bool = false,
+    keySpace: [UInt8] = [],
+    keyTime: UInt64 = 0,
+    replayed: Bool = false
   ) {
     self.remaining = remaining
     self.priority = priority
@@ -41,6 +53,9 @@ public struct WireMetadata: Hashable, Sendable {
     self.credit = credit
     self.items = items
     self.interrupted = interrupted
+    self.keySpace = keySpace
+    self.keyTime = keyTime
+    self.replayed = replayed
   }
 
   init?(encoded: ArraySlice<UInt8>) {
@@ -56,7 +71,10 @@ public struct WireMetadata: Hashable, Sendable {
       retryAfter: metadata.retryAfter == 0 ? nil : .milliseconds(metadata.retryAfter),
       credit: metadata.credit,
       items: metadata.items,
-      interrupted: metadata.interrupted
+      interrupted: metadata.interrupted,
+      keySpace: metadata.keySpace?.bytes ?? [],
+      keyTime: metadata.keyTime,
+      replayed: metadata.replayed
     )
   }
 
@@ -71,7 +89,10 @@ public struct WireMetadata: Hashable, Sendable {
       retryAfter: retryAfter?.wireMilliseconds ?? 0,
       credit: credit,
       items: items,
-      interrupted: interrupted
+      interrupted: interrupted,
+      keySpace: KeySpace(keySpace),
+      keyTime: keyTime,
+      replayed: replayed
     )
     let encoded = metadata.wireBytes
     precondition(encoded.count <= 0xFFFF, "metadata has at most 65,535 bytes")

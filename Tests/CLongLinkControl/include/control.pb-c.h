@@ -39,7 +39,8 @@ struct  Longlink__Control__Hello
    */
   uint32_t version;
   /*
-   * What the client can do, a bit each: 0 metadata, 1 fragments, 2 streams, 3 renewal.
+   * What the client can do, a bit each: 0 metadata, 1 fragments, 2 streams, 3 renewal,
+   * 4 once.
    */
   uint64_t features;
   /*
@@ -125,10 +126,22 @@ struct  Longlink__Control__Welcome
    * How long the server accepts the client's credential; 0 for no end.
    */
   uint32_t credential_expires;
+  /*
+   * With the feature once: where this client's keys are kept, 16 bytes.
+   */
+  ProtobufCBinaryData key_space;
+  /*
+   * For how long the server keeps a record of a key.
+   */
+  uint32_t key_retention;
+  /*
+   * The clock of the store that keeps them.
+   */
+  uint64_t key_time;
 };
 #define LONGLINK__CONTROL__WELCOME__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__control__welcome__descriptor) \
-    , 0, 0, 0, 0, 0, 0, (char *)protobuf_c_empty_string, 0, 0 }
+    , 0, 0, 0, 0, 0, 0, (char *)protobuf_c_empty_string, 0, 0, {0,NULL}, 0, 0 }
 
 
 /*
@@ -225,6 +238,20 @@ struct  Longlink__Control__Metadata
    * is not its handler's, and the handler may still run.
    */
   protobuf_c_boolean interrupted;
+  /*
+   * On a request: run it once, and the key is kept in this space. On a response 412: the client's
+   * space now, if it has one. 16 bytes.
+   */
+  ProtobufCBinaryData key_space;
+  /*
+   * On a request with a key_space: when it was first sent, by the store's clock. On a response 412:
+   * that clock now.
+   */
+  uint64_t key_time;
+  /*
+   * On a response without the refused mark: it tells of an earlier request with this key.
+   */
+  protobuf_c_boolean replayed;
   Longlink__Control__Metadata__DeadlineCase deadline_case;
   union {
     /*
@@ -243,7 +270,7 @@ struct  Longlink__Control__Metadata
 };
 #define LONGLINK__CONTROL__METADATA__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__control__metadata__descriptor) \
-    , 0, {0,NULL}, 0,NULL, 0, 0, 0, LONGLINK__CONTROL__METADATA__DEADLINE__NOT_SET, {0}, LONGLINK__CONTROL__METADATA__ITEMS_WANTED__NOT_SET, {0} }
+    , 0, {0,NULL}, 0,NULL, 0, 0, 0, {0,NULL}, 0, 0, LONGLINK__CONTROL__METADATA__DEADLINE__NOT_SET, {0}, LONGLINK__CONTROL__METADATA__ITEMS_WANTED__NOT_SET, {0} }
 
 
 /*

@@ -96,7 +96,7 @@ final class ConnectionPair {
 
 /// A connection beyond its greeting, alone: the test plays its peer.
 func opened(
-  _ role: Role, features: Features = .supported, at now: LinkInstant = .start,
+  _ role: Role, features: Features = .supported.subtracting(.once), at now: LinkInstant = .start,
   _ change: (inout ConnectionSettings) -> Void = { _ in }
 ) -> Side {
   let side = Side(

@@ -11,8 +11,8 @@ extension Side {
   }
 
   /// Accepts the client that was identified, for a time in milliseconds; 0 for good.
-  func admit(expiresIn: UInt32) {
-    connection.admit(expiresIn: expiresIn, at: now)
+  func admit(expiresIn: UInt32, once: OnceTerms? = nil) {
+    connection.admit(expiresIn: expiresIn, once: once, at: now)
     drain()
   }
 

@@ -30,6 +30,8 @@ extension Welcome {
       ("heartbeat_timeout", "\(heartbeatTimeout)"), ("name", name),
       ("stream_credit", "\(streamCredit)"),
       ("credential_expires", "\(credentialExpires)"),
+      ("key_space", hex(keySpace?.bytes ?? [])), ("key_retention", "\(keyRetention)"),
+      ("key_time", "\(keyTime)"),
     ])
   }
 }

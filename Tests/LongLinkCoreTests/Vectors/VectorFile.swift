@@ -15,7 +15,8 @@ struct Vector: Sendable, CustomTestStringConvertible {
     case finish(UInt32)
     case take(UInt32, Int)
     case cancel(UInt32)
-    case admit(UInt32)
+    /// With the terms of ``Vector/terms`` if `once`.
+    case admit(UInt32, once: Bool)
     case refuse(UInt32)
     case renew([UInt8])
     case end
@@ -31,6 +32,8 @@ struct Vector: Sendable, CustomTestStringConvertible {
   var limits: [String: Int] = [:]
   var isDraining = false
   var identifies = false
+  /// Whether it is a server with a store, or a client that asks for requests that run once.
+  var once = false
   var steps: [Step] = []
 
   var testDescription: String { name }
@@ -87,6 +90,14 @@ enum VectorFailure: Error {
 }
 
 extension Vector {
+  /// What a server under test tells its client about keys, and what a client under test was told.
+  static let terms = OnceTerms(
+    space: KeySpace([UInt8](1...16))!, retention: 60_000, time: 1_000)
+
+  /// The same as fields of a welcome.
+  static let statedTerms: [UInt8] =
+    [0x62, 16] + (1...16) + [0x68, 0xE0, 0xD4, 0x03, 0x70, 0xE8, 0x07]
+
   static let directory = URL(filePath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appending(path: "Protocols/Vectors")
@@ -137,6 +148,7 @@ extension Vector {
       if words.contains("fragments") { features.insert(.fragments) }
       if words.contains("streams") { features.insert(.streams) }
       if words.contains("renewal") { features.insert(.renewal) }
+      if words.contains("once") { features.insert(.once) }
     case "waiting": waiting = words.compactMap { UInt32($0) }
     case "limits":
       for word in words {
@@ -146,6 +158,7 @@ extension Vector {
       }
     case "draining": isDraining = value == "yes"
     case "identifies": identifies = value == "yes"
+    case "once": once = value == "yes"
     case "at":
       guard let time = Int64(value) else { return false }
       steps.append(.at(time))
@@ -179,7 +192,7 @@ extension Vector {
       guard words.count == 2, let count = Int(words[1]) else { return false }
       steps.append(.take(serial, count))
     case "cancel": steps.append(.cancel(serial))
-    case "admit": steps.append(.admit(serial))
+    case "admit": steps.append(.admit(serial, once: words.contains("once")))
     case "refuse": steps.append(.refuse(serial))
     default: return false
     }

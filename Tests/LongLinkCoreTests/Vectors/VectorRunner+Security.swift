@@ -38,7 +38,7 @@ extension VectorRunner {
       problems.append("acted on before the client is accepted: \((seen + replies).map(\.summary))")
     }
     switch step {
-    case .admit(let time): side.admit(expiresIn: time)
+    case .admit(let time, let once): side.admit(expiresIn: time, once: once ? Vector.terms : nil)
     case .refuse(let code): side.turnAway(ResponseCode(wire: code))
     default: break
     }

@@ -39,6 +39,7 @@ final class VectorRunner {
     let settings = ConnectionSettings(vector.sender.peer) {
       $0.isShort = vector.isShort
       $0.identifies = vector.identifies
+      $0.usesOnce = vector.once || vector.features.contains(.once)
       if vector.features.contains(.renewal) { $0.credential = [1] }
       if let limit = vector.limits["max_body"] { $0.maxBody = limit }
       if let limit = vector.limits["max_in_flight"] { $0.maxInFlight = limit }
@@ -49,10 +50,13 @@ final class VectorRunner {
     let side = Side(settings)
     if vector.isWelcomed {
       let kind: FrameKind = vector.sender == .client ? .hello : .welcome
-      side.receive(
-        RawFrame(kind, serial: 3, body: [0x08, 1, 0x10, UInt8(vector.features.rawValue)]))
+      let hello: [UInt8] = [0x08, 1, 0x10, UInt8(vector.features.rawValue)]
+      let states = kind == .welcome && vector.features.contains(.once)
+      side.receive(RawFrame(kind, serial: 3, body: hello + (states ? Vector.statedTerms : [])))
     }
-    if vector.isWelcomed, vector.identifies { side.admit(expiresIn: 0) }
+    if vector.isWelcomed, vector.identifies || vector.features.contains(.once) {
+      side.admit(expiresIn: 0, once: Vector.terms)
+    }
     for serial in vector.waiting { side.request(serial) }
     if vector.isDraining {
       side.connection.goAway(

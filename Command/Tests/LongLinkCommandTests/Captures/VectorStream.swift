@@ -51,6 +51,7 @@ struct VectorStream: Sendable {
         features =
           (value.contains("metadata") ? 1 : 0) | (value.contains("fragments") ? 2 : 0)
           | (value.contains("streams") ? 4 : 0) | (value.contains("renewal") ? 8 : 0)
+          | (value.contains("once") ? 16 : 0)
       case "waiting": waiting = value.split(separator: " ").compactMap { UInt32($0) }
       case "ask": asked.append(VectorStream.question(value))
       case "expect": expected.append(String(value))

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The 16 bytes that name where a client's keys are kept: the store, its retention and the client.
+package struct KeySpace: Hashable, Sendable {
+  /// The number of bytes.
+  package static let size = 16
+  /// No space: what a client states that does not know any yet.
+  package static let none = KeySpace(0, 0)
+
+  private let high: UInt64
+  private let low: UInt64
+
+  /// Makes a space from its halves.
+  package init(_ high: UInt64, _ low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  /// Makes a space from 16 bytes, such as the first of a hash; nil for any other number.
+  package init?(_ bytes: some Collection<UInt8>) {
+    guard bytes.count == KeySpace.size else { return nil }
+    let halves = bytes.enumerated().reduce(into: (UInt64(0), UInt64(0))) { halves, byte in
+      if byte.offset < 8 {
+        halves.0 = halves.0 << 8 | UInt64(byte.element)
+      } else {
+        halves.1 = halves.1 << 8 | UInt64(byte.element)
+      }
+    }
+    self.init(halves.0, halves.1)
+  }
+
+  /// The bytes as they are sent.
+  package var bytes: [UInt8] {
+    [high, low].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
+  }
+}
+
+extension ProtobufReader {
+  /// Reads a field of type `bytes` that is a space; nil if it is empty.
+  mutating func keySpace() throws(BodyError) -> KeySpace? {
+    let range = try bytesInPlace()
+    if range.isEmpty { return nil }
+    guard range.count == KeySpace.size else {
+      throw BodyError(
+        .malformed, at: range.lowerBound, detail: "a key_space of \(range.count) bytes")
+    }
+    // Both halves are inside the range, which is inside the body.
+    func half(_ offset: Int) -> UInt64 {
+      let start = unsafe UnsafeRawPointer(body + range.lowerBound + offset)
+      return unsafe UInt64(bigEndian: start.loadUnaligned(as: UInt64.self))
+    }
+    return KeySpace(half(0), half(8))
+  }
+}
+
+/// What a server has told a client about its keys: requests under a key run once there.
+package struct OnceTerms: Equatable, Sendable {
+  package let space: KeySpace
+  /// For how long the store keeps an answer, in milliseconds; at least 1.
+  package let retention: UInt32
+  /// The store's clock when the terms were stated, in milliseconds; never 0.
+  package let time: UInt64
+
+  /// Makes terms. A retention or time of 0 counts as 1.
+  package init(space: KeySpace, retention: UInt32, time: UInt64) {
+    precondition(space != .none, "16 zero bytes are no space")
+    self.space = space
+    self.retention = max(retention, 1)
+    self.time = max(time, 1)
+  }
+
+  /// The terms that a welcome states; nil if it states none.
+  ///
+  /// Throws unless a welcome with the feature *once* states all of them, and any other none.
+  init?(_ welcome: Welcome) throws(Violation) {
+    let states = welcome.keySpace != nil || welcome.keyRetention != 0 || welcome.keyTime != 0
+    guard states || Features(rawValue: welcome.features).contains(.once) else { return nil }
+    guard Features(rawValue: welcome.features).contains(.once),
+      let space = welcome.keySpace, space != .none,
+      welcome.keyRetention > 0, welcome.keyTime > 0
+    else { throw Violation(.malformedControl, kind: FrameKind.welcome.rawValue) }
+    self.init(space: space, retention: welcome.keyRetention, time: welcome.keyTime)
+  }
+}
