@@ -35,6 +35,7 @@ let package = Package(
     .library(name: "LongLinkDialects", targets: ["LongLinkDialects"]),
     .library(name: "LongLinkServer", targets: ["LongLinkServer"]),
     .library(name: "LongLinkOnce", targets: ["LongLinkOnceStore"]),
+    .library(name: "LongLinkOnceSQLite", targets: ["LongLinkOnceSQLite"]),
     .library(name: "LongLinkTesting", targets: ["LongLinkTesting"]),
     .library(name: "LongLinkProtobufC", targets: ["LongLinkProtobufC"]),
     .library(name: "LongLinkProtobuf", targets: ["LongLinkProtobuf"]),
@@ -63,6 +64,7 @@ let package = Package(
       name: "HTTP",
       description: "What needs async-http-client and swift-nio: LongLinkHTTP, LongLinkHTTPServer."
     ),
+    .trait(name: "SQLite", description: "What needs GRDB and SQLite: LongLinkOnceSQLite."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -72,6 +74,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
     // C: checksums, what Swift cannot call of the system or of its own runtime, generated
@@ -219,6 +222,16 @@ let package = Package(
     .target(
       name: "LongLinkOnceStore",
       dependencies: ["LongLinkCore"],
+      swiftSettings: swiftSettings
+    ),
+    // Empty without the trait.
+    .target(
+      name: "LongLinkOnceSQLite",
+      dependencies: [
+        "LongLinkCLibrary", "LongLinkCore", "LongLinkOnceStore", "LongLinkTransport",
+        .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+        .product(name: "GRDBSQLite", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+      ],
       swiftSettings: swiftSettings
     ),
     // Uploads: the messages and the hash that both sides share, and the server's side.
@@ -465,6 +478,15 @@ let package = Package(
         .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["HTTP"])),
       ],
       exclude: ["Plain/Peers"],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkOnceSQLiteTests",
+      dependencies: [
+        "LongLinkCLibrary", "LongLinkCore", "LongLinkOnceSQLite", "LongLinkOnceStore",
+        "LongLinkTesting", "LongLinkTestSupport",
+        .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+      ],
       swiftSettings: swiftSettings
     ),
     .testTarget(

@@ -72,9 +72,8 @@ public struct OnceFingerprint: Hashable, Sendable {
 
   /// The 32 bytes of the hash. Each access makes them anew.
   public var bytes: [UInt8] {
-    [first, second, third, fourth].flatMap { word in
-      (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - $0 * 8)) }
-    }
+    let words = SIMD4(first.bigEndian, second.bigEndian, third.bigEndian, fourth.bigEndian)
+    return unsafe withUnsafeBytes(of: words) { unsafe [UInt8]($0) }
   }
 }
 
