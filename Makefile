@@ -2,22 +2,22 @@
 SWIFT ?= swift
 # The Swift files to format and check.
 SWIFT_SOURCES = Package.swift Sources Tests Plugins Command Examples \
-	Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Benchmarks/HTTP
+	Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Benchmarks/HTTP Benchmarks/SQLite
 # The command is a separate package. It uses the scratch path and the flags of the library, so that the
 # library is not built twice. SwiftPM must not cache the build manifest there, because it would take that
 # of one package for that of the other.
 SCRATCH = .build
 SHARED = --scratch-path $(SCRATCH) --disable-build-manifest-caching
 COMMAND = --package-path Command $(SHARED)
-# What is released has HTTP, which takes as long to build as all the rest; what is built for a first look
-# has not.
-HTTP = --traits HTTP
+# What is released has HTTP, which takes as long to build as all the rest, and SQLite; what is built for a
+# first look has not.
+TRAITS = --traits HTTP,SQLite
 RELEASED = $(SCRATCH)/release
 
-.PHONY: all setup setup-tests build command install demo test check check-style check-http check-openssl \
-	check-command check-processes check-generator check-readme check-chat check-feed check-hub \
+.PHONY: all setup setup-tests build command install demo test check check-style check-http check-sqlite \
+	check-openssl check-command check-processes check-generator check-readme check-chat check-feed check-hub \
 	check-mutants protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
-	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-http bench-tls bench-build bench-check clean
+	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-once bench-http bench-tls bench-build bench-check clean
 
 all: build
 
@@ -38,7 +38,7 @@ build: setup
 
 # Builds the command for release, and copies it to .build/longlink.
 command: setup
-	$(SWIFT) build $(COMMAND) $(HTTP) --configuration release --product longlink
+	$(SWIFT) build $(COMMAND) $(TRAITS) --configuration release --product longlink
 	@mkdir -p .build
 	install $(RELEASED)/longlink .build/longlink
 
@@ -53,12 +53,12 @@ demo: build
 	@.build/debug/longlink demo
 
 # Warnings are errors only in checks: the warnings of a newer compiler must not break users' builds.
-test check-http check-openssl check-command check-processes check-readme check-chat check-feed \
+test check-http check-sqlite check-openssl check-command check-processes check-readme check-chat check-feed \
 	check-hub docs: \
 	export LONGLINK_WARNINGS_AS_ERRORS = 1
 TEST = $(SWIFT) test $(SHARED) --skip-build --disable-xctest
 
-# All tests of the library, except those of HTTP.
+# All tests of the library, except those of HTTP and of SQLite.
 test: setup-tests
 	@mkdir -p .build && rm -f "$(LONGLINK_SKIPPED)"
 	$(SWIFT) build $(SHARED) --build-tests
@@ -79,11 +79,17 @@ check-style: setup-tests check-mutants
 check-mutants: setup-tests
 	Scripts/mutants.sh --check
 
-# With HTTP everything is compiled anew, so only the tests that these two steps run.
-check-http check-openssl: export LONGLINK_TESTS = LongLinkHTTPTests LongLinkTLSTests
+# With these traits everything is compiled anew, so only the tests that these three steps run.
+check-http check-sqlite check-openssl: \
+	export LONGLINK_TESTS = LongLinkHTTPTests LongLinkOnceSQLiteTests LongLinkTLSTests
 check-http: setup-tests
-	$(SWIFT) build $(SHARED) $(HTTP) --build-tests
-	$(TEST) $(HTTP) --filter '^LongLinkHTTPTests[.]'
+	$(SWIFT) build $(SHARED) $(TRAITS) --build-tests
+	$(TEST) $(TRAITS) --filter '^LongLinkHTTPTests[.]'
+
+# The tests of the store of records in an SQLite file.
+check-sqlite: setup-tests
+	$(SWIFT) build $(SHARED) $(TRAITS) --build-tests
+	$(TEST) $(TRAITS) --filter '^LongLinkOnceSQLiteTests[.]'
 
 # The tests of TLS with a newer OpenSSL than the system's, which is fetched. FILTER selects tests.
 check-openssl: setup-tests
@@ -93,12 +99,12 @@ check-openssl: setup-tests
 # their own.
 PROCESSES = '^LongLinkCommandTests[.](AttackTests|AttackedClientTests|CredentialProcessTests|FreezeTests|HandshakeAttackTests|PacketLossTests|RelayTests|SoakTests|StreamAttackTests|UploadAttackTests|UploadKillTests)/'
 check-command: setup-tests
-	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
-	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest --skip $(PROCESSES)
+	$(SWIFT) build $(COMMAND) $(TRAITS) --build-tests
+	$(SWIFT) test $(COMMAND) $(TRAITS) --skip-build --disable-xctest --skip $(PROCESSES)
 
 check-processes: setup-tests
-	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
-	$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest --no-parallel --filter $(PROCESSES)
+	$(SWIFT) build $(COMMAND) $(TRAITS) --build-tests
+	$(SWIFT) test $(COMMAND) $(TRAITS) --skip-build --disable-xctest --no-parallel --filter $(PROCESSES)
 
 # Generates C and Swift from the project's own .proto files.
 protocols: setup
@@ -170,9 +176,9 @@ simulate: command
 # and log can they cost it? No request of an honest client may take two seconds meanwhile. (`make test`
 # runs the same against a debug build, without that bound.)
 attacks: setup-tests command
-	$(SWIFT) build $(COMMAND) $(HTTP) --build-tests
+	$(SWIFT) build $(COMMAND) $(TRAITS) --build-tests
 	LONGLINK_BINARY=$(CURDIR)/.build/longlink LONGLINK_ATTACK_SECONDS=2 \
-		$(SWIFT) test $(COMMAND) $(HTTP) --skip-build --disable-xctest --filter 'AttackTests|AttackedClientTests'
+		$(SWIFT) test $(COMMAND) $(TRAITS) --skip-build --disable-xctest --filter 'AttackTests|AttackedClientTests'
 
 # Puts one deliberate bug after another into a copy of the sources: each must be caught.
 mutants: setup-tests
@@ -205,6 +211,11 @@ bench-readers: setup
 bench-uploads: command
 	Benchmarks/Scripts/uploads.sh rate
 	Benchmarks/Scripts/uploads.sh memory
+
+# Records of requests that run once in an SQLite file, beside a C program that writes the same rows.
+# ROUNDS: how many.
+bench-once: setup
+	SWIFT="$(SWIFT)" Benchmarks/Scripts/once.sh $(ROUNDS)
 
 # HTTPService beside async-http-client alone, against one nginx. BENCH adds options.
 bench-http: setup-tests

@@ -34,6 +34,8 @@ let package = Package(
     .library(name: "LongLinkCalls", targets: ["LongLinkCalls"]),
     .library(name: "LongLinkDialects", targets: ["LongLinkDialects"]),
     .library(name: "LongLinkServer", targets: ["LongLinkServer"]),
+    .library(name: "LongLinkOnce", targets: ["LongLinkOnceStore"]),
+    .library(name: "LongLinkOnceSQLite", targets: ["LongLinkOnceSQLite"]),
     .library(name: "LongLinkTesting", targets: ["LongLinkTesting"]),
     .library(name: "LongLinkProtobufC", targets: ["LongLinkProtobufC"]),
     .library(name: "LongLinkProtobuf", targets: ["LongLinkProtobuf"]),
@@ -62,6 +64,7 @@ let package = Package(
       name: "HTTP",
       description: "What needs async-http-client and swift-nio: LongLinkHTTP, LongLinkHTTPServer."
     ),
+    .trait(name: "SQLite", description: "What needs GRDB and SQLite: LongLinkOnceSQLite."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -71,6 +74,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
     // C: checksums, what Swift cannot call of the system or of its own runtime, generated
@@ -214,6 +218,22 @@ let package = Package(
       ],
       swiftSettings: swiftSettings
     ),
+    // Requests that run once: what keeps their records, and the server's side.
+    .target(
+      name: "LongLinkOnceStore",
+      dependencies: ["LongLinkCore"],
+      swiftSettings: swiftSettings
+    ),
+    // Empty without the trait.
+    .target(
+      name: "LongLinkOnceSQLite",
+      dependencies: [
+        "LongLinkCLibrary", "LongLinkCore", "LongLinkOnceStore", "LongLinkTransport",
+        .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+        .product(name: "GRDBSQLite", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+      ],
+      swiftSettings: swiftSettings
+    ),
     // Uploads: the messages and the hash that both sides share, and the server's side.
     .target(
       name: "LongLinkUploadMessages",
@@ -285,7 +305,7 @@ let package = Package(
       name: "LongLinkTesting",
       dependencies: [
         "CLongLinkSystem", "LongLink", "LongLinkCLibrary", "LongLinkDriver", "LongLinkCore",
-        "LongLinkServer", "LongLinkTransport",
+        "LongLinkOnceStore", "LongLinkServer", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings
@@ -397,6 +417,11 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
     .testTarget(
+      name: "LongLinkOnceTests",
+      dependencies: ["LongLinkCore", "LongLinkOnceStore", "LongLinkTesting"],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
       name: "LongLinkSimulationTests",
       dependencies: [
         "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkScenarios", "LongLinkServer",
@@ -453,6 +478,15 @@ let package = Package(
         .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["HTTP"])),
       ],
       exclude: ["Plain/Peers"],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkOnceSQLiteTests",
+      dependencies: [
+        "LongLinkCLibrary", "LongLinkCore", "LongLinkOnceSQLite", "LongLinkOnceStore",
+        "LongLinkTesting", "LongLinkTestSupport",
+        .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+      ],
       swiftSettings: swiftSettings
     ),
     .testTarget(

@@ -34,12 +34,17 @@ let package = Package(
     .executable(name: "longlink-soak", targets: ["LongLinkSoak"]),
   ],
   traits: [
-    .trait(name: "HTTP", description: "Commands that go over HTTP: --http, and `fetch`.")
+    .trait(name: "HTTP", description: "Commands that go over HTTP: --http, and `fetch`."),
+    // The traits are those with which the library is tested, so that it is not built twice.
+    .trait(name: "SQLite", description: "The library's trait of this name."),
   ],
   dependencies: [
     .package(
       name: "longlink", path: "..",
-      traits: [.trait(name: "HTTP", condition: .when(traits: ["HTTP"]))]),
+      traits: [
+        .trait(name: "HTTP", condition: .when(traits: ["HTTP"])),
+        .trait(name: "SQLite", condition: .when(traits: ["SQLite"])),
+      ]),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(

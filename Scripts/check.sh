@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 # Steps on one line run one after the other, because they share a build. The longest line comes first.
 jobs() {
   cat <<'JOBS'
-style http openssl command processes feed readme chat hub docs
+style http sqlite openssl command processes docs feed readme chat hub
 sanitize-thread
 sanitize-address
 bench simulate
@@ -33,7 +33,7 @@ command() {
   bench) command=(make bench-check SCRATCH=.build-release) ;;
   # `make simulate` alone runs 10,000 seeds, `make fuzz` a minute for each fuzzer. The release build is that of
   # `bench`.
-  simulate) command=(make simulate HTTP= SCRATCH=.build-release 'SIMULATE=--seeds 0..499') ;;
+  simulate) command=(make simulate TRAITS= SCRATCH=.build-release 'SIMULATE=--seeds 0..499') ;;
   fuzz) command=(make fuzz FUZZ_SECONDS=5) ;;
   linkage) command=(Scripts/linkage.sh) ;;
   *) command=(make "check-$1") ;;

@@ -20,7 +20,8 @@ use() {
   bin=$1
   maps=
   for map in "$bin"/*.build/module.modulemap "$PWD"/Sources/C*/module.modulemap \
-    "$PWD/$scratch"/checkouts/*/Sources/*/include/module.modulemap; do
+    "$PWD/$scratch"/checkouts/*/Sources/*/include/module.modulemap \
+    "$PWD/$scratch"/checkouts/*/Sources/*/module.modulemap; do
     if [ -e "$map" ]; then maps="$maps -Xcc -fmodule-map-file=$map"; fi
   done
 }
@@ -51,9 +52,9 @@ page() {
 shared='LongLinkDriver LongLinkCore LongLinkTransport'
 products='LongLink LongLinkServer LongLinkCalls LongLinkTesting LongLinkDialects LongLinkProtobufC
   LongLinkReaders LongLinkJSON LongLinkUploads LongLinkUploadsServer LongLinkTLS LongLinkHTTP
-  LongLinkHTTPServer'
-# With HTTP, as the tests are built.
-"$swift" build --scratch-path "$scratch" --disable-build-manifest-caching --traits HTTP
+  LongLinkHTTPServer LongLinkOnceSQLite'
+# With HTTP and SQLite, as the tests are built.
+"$swift" build --scratch-path "$scratch" --disable-build-manifest-caching --traits HTTP,SQLite
 use "$("$swift" build --scratch-path "$scratch" --show-bin-path)"
 for module in $products $shared; do graph "$module"; done
 page LongLink $shared
@@ -69,6 +70,7 @@ page LongLinkUploadsServer
 page LongLinkTLS
 page LongLinkHTTP
 page LongLinkHTTPServer
+page LongLinkOnceSQLite
 
 # LongLinkProtobuf is empty without its trait, with which the generator is built too.
 build='--package-path Tests/Generator --scratch-path .build-generator-tests'

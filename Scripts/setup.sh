@@ -39,6 +39,8 @@ look() {
   need libssl-dev 'brew install openssl@3' pkg-config --exists openssl
   # Linked into clients of HTTP.
   need zlib1g-dev 'brew install zlib' pkg-config --exists zlib
+  # Linked into servers that keep records in an SQLite file.
+  need libsqlite3-dev 'brew install sqlite' pkg-config --exists sqlite3
   # To generate code, with the files that every .proto may import.
   need protobuf-c-compiler 'brew install protobuf-c' protoc-c --version
   need protobuf-compiler 'brew install protobuf' protoc --version

@@ -8,13 +8,13 @@ extension TidyTests {
   /// exports included.
   private static let mostShown = [
     "LongLink": 70, "LongLinkCalls": 89, "LongLinkDialects": 19, "LongLinkHTTP": 104,
-    "LongLinkHTTPServer": 80, "LongLinkJSON": 41, "LongLinkProtobuf": 29,
+    "LongLinkHTTPServer": 80, "LongLinkJSON": 41, "LongLinkOnceSQLite": 41, "LongLinkProtobuf": 29,
     "LongLinkProtobufC": 50, "LongLinkReaders": 11, "LongLinkServer": 76, "LongLinkTLS": 72,
-    "LongLinkTesting": 96, "LongLinkUploads": 83, "LongLinkUploadsServer": 80,
+    "LongLinkTesting": 97, "LongLinkUploads": 83, "LongLinkUploadsServer": 80,
   ]
 
   /// The most public types of all modules together.
-  private static let mostPublic = 250
+  private static let mostPublic = 264
 
   @Test func `no product shows more types than it did`() throws {
     let modules = try publicTypes()

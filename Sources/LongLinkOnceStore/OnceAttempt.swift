@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LongLinkCore
+
+/// What a server asks a store before it runs a request: `OnceStore.begin`.
+public struct OnceAttempt: Hashable, Sendable {
+  /// The record, and the token that it bears if it begins now.
+  public var token: OnceToken
+  /// The SHA-256 of the request's payload.
+  public var fingerprint: OnceFingerprint
+  /// When the client has first sent the request, by the store's clock in ms: at least 1. The client
+  /// states it, so it may be wrong; at most a quarter of the largest `Int64`.
+  public var keyTime: Int64
+  /// For how long a record is kept, in ms: at least 1, at most the largest `UInt32`.
+  public var retention: Int64
+  /// The name of the store that the client's request is meant for.
+  public var storeName: [UInt8]
+  /// Whether a record whose end is unknown begins again. False unless the route says `runAgain`.
+  public var runsAgain: Bool
+
+  /// Makes an attempt.
+  public init(
+    token: OnceToken, fingerprint: OnceFingerprint, keyTime: Int64, retention: Int64,
+    storeName: [UInt8], runsAgain: Bool = false
+  ) {
+    self.token = token
+    self.fingerprint = fingerprint
+    self.keyTime = keyTime
+    self.retention = retention
+    self.storeName = storeName
+    self.runsAgain = runsAgain
+  }
+
+  /// Whether a record of the request may have come and gone by `time`, the store's: its first
+  /// attempt is a retention ago, or more than a retention ahead. It must not begin then.
+  public func isOutOfTime(at time: Int64) -> Bool {
+    keyTime + retention <= time || keyTime - retention > time
+  }
+
+  /// The expiry of a record that begins at `time`, the store's: a retention after that or after
+  /// `keyTime`, whichever is later. It has passed when the store's time is equal or later.
+  public func expiry(at time: Int64) -> Int64 { max(time, keyTime) + retention }
+}
+
+/// What `OnceStore.begin` has found.
+public enum OnceFinding: Hashable, Sendable {
+  /// The request is to run now. The number is 1, or larger where earlier runs of the same record
+  /// have an unknown end.
+  case run(number: Int)
+  /// It runs, in this process or in another one.
+  case running
+  /// It ran, and this is its answer.
+  case answered(OnceAnswer)
+  /// It ran, and its answer was not kept.
+  case notKept
+  /// It began, and nobody knows whether it has ended.
+  case unknown
+  /// The key belongs to a request with another payload.
+  case otherFingerprint
+  /// There is no record, and there may have been one.
+  case outOfTime
+  /// There is no record, and no room for one.
+  case full
+  /// The store has another name than the request is meant for.
+  case otherName
+}
+
+/// The answer of a request that has run: what its record keeps.
+public struct OnceAnswer: Hashable, Sendable {
+  /// The code of the response.
+  public var code: ResponseCode
+  /// The body of the response, as it is on the wire, without metadata. At most
+  /// `OnceConfiguration.maxKeptResponse` bytes.
+  public var body: [UInt8]
+
+  /// Makes an answer.
+  public init(code: ResponseCode, body: [UInt8]) {
+    self.code = code
+    self.body = body
+  }
+}

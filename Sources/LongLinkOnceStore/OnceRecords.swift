@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The records of a `MemoryOnceStore`.
+///
+/// They lie in pieces of a fixed size, so that the store grows without a copy, and are found by an
+/// open table of their numbers. Two lists have them in the order of their expiries: the time of a
+/// client is usually behind, so that the expiry is that of the arrival and the list needs no
+/// sorting. Those whose time is ahead are in a list of their own, where one that stays for long may
+/// keep expired ones behind it from being removed; they keep nobody else's.
+struct OnceRecords: ~Copyable {
+  static let none = UInt32.max
+  private static let pieceSize = 512
+  /// The most expired records that one begin removes.
+  private static let mostRemoved = 8
+
+  /// A list of records, the one that expires first at its head.
+  private struct List {
+    var first = OnceRecords.none
+    var last = OnceRecords.none
+  }
+
+  private let most: OnceRoom
+  private var used = OnceRoom()
+  private var usedByAnonymous = OnceRoom()
+  private var usedBy: [[UInt8]: OnceRoom] = [:]
+  private var pieces: [ContiguousArray<OnceRecord>] = []
+  private var firstFree = OnceRecords.none
+  /// The numbers of records plus 1, by their hashes; 0 for none.
+  private var table = [UInt32](repeating: 0, count: 1_024)
+  /// Those whose client's time was not ahead, and the others.
+  private var onTime = List()
+  private var ahead = List()
+
+  init(most: OnceRoom) {
+    self.most = most
+  }
+
+  var count: Int { used.records }
+
+  // MARK: What the store does
+
+  mutating func begin(_ attempt: OnceAttempt, at place: OncePlace, _ now: Int64) -> OnceFinding {
+    removeExpired(at: now)
+    if let index = index(of: place) {
+      if !isOver(self[index], at: now) { return begin(attempt, of: index, now) }
+      remove(index)
+    }
+    if attempt.isOutOfTime(at: now) { return .outOfTime }
+    let record = OnceRecord(attempt, place, at: now)
+    let size = OnceRoom(records: 1, bytes: record.byteCount)
+    guard hasRoom(for: size, of: place.scope) else { return .full }
+    insert(record, size)
+    return .run(number: 1)
+  }
+
+  func find(_ attempt: OnceAttempt, at place: OncePlace, _ now: Int64) -> OnceFinding? {
+    guard let index = index(of: place), !isOver(self[index], at: now) else { return nil }
+    return self[index].finding(of: attempt)
+  }
+
+  mutating func complete(
+    _ token: OnceToken, at place: OncePlace, with answer: OnceAnswer?
+  ) -> Bool {
+    guard let index = open(token, at: place) else { return false }
+    guard let answer else {
+      self[index].state = .notKept
+      return true
+    }
+    let size = OnceRoom(records: 0, bytes: OnceRecord.arrayBytes(answer.body.count))
+    guard hasRoom(for: size, of: place.scope) else {
+      self[index].state = .notKept
+      return true
+    }
+    add(size, to: place.scope)
+    self[index].answer = answer.body
+    self[index].code = answer.code.rawValue
+    self[index].state = .answered
+    return true
+  }
+
+  mutating func abandon(_ token: OnceToken, at place: OncePlace) -> Bool {
+    guard let index = open(token, at: place) else { return false }
+    remove(index)
+    return true
+  }
+
+  mutating func lose(_ token: OnceToken, at place: OncePlace) {
+    if let index = open(token, at: place) { self[index].state = .unknown }
+  }
+
+  // MARK: States
+
+  /// The record that bears a token and has not ended.
+  private func open(_ token: OnceToken, at place: OncePlace) -> UInt32? {
+    guard let index = index(of: place), self[index].number == token.number else { return nil }
+    let state = self[index].state
+    return state == .running || state == .unknown ? index : nil
+  }
+
+  private func isOver(_ record: borrowing OnceRecord, at now: Int64) -> Bool {
+    record.expiry <= now && record.state != .running
+  }
+
+  /// Begins at a record that is there.
+  private mutating func begin(
+    _ attempt: OnceAttempt, of index: UInt32, _ now: Int64
+  ) -> OnceFinding {
+    let finding = self[index].finding(of: attempt)
+    guard finding == .unknown, attempt.runsAgain else { return finding }
+    unlink(index)
+    self[index].begins(attempt, at: now)
+    self[index].runs = min(self[index].runs, .max - 1) + 1
+    link(index)
+    return .run(number: Int(self[index].runs))
+  }
+
+  // MARK: Room
+
+  private func hasRoom(for size: OnceRoom, of scope: [UInt8]) -> Bool {
+    let own =
+      OnceScope.isAnonymous(scope) ? usedByAnonymous : usedBy[scope] ?? OnceRoom()
+    return used.has(size, within: most) && own.has(size, within: most.quarter)
+  }
+
+  private mutating func add(_ size: OnceRoom, to scope: [UInt8]) {
+    used += size
+    if OnceScope.isAnonymous(scope) {
+      usedByAnonymous += size
+    } else {
+      usedBy[scope, default: OnceRoom()] += size
+    }
+  }
+
+  private mutating func take(_ size: OnceRoom, from scope: [UInt8]) {
+    used -= size
+    if OnceScope.isAnonymous(scope) {
+      usedByAnonymous -= size
+    } else if var own = usedBy[scope] {
+      own -= size
+      usedBy[scope] = own.records == 0 ? nil : own
+    }
+  }
+
+  // MARK: Records
+
+  private subscript(index: UInt32) -> OnceRecord {
+    _read { yield pieces[Int(index) / Self.pieceSize][Int(index) % Self.pieceSize] }
+    _modify { yield &pieces[Int(index) / Self.pieceSize][Int(index) % Self.pieceSize] }
+  }
+
+  private mutating func insert(_ record: OnceRecord, _ size: OnceRoom) {
+    if firstFree == Self.none { addPiece() }
+    let index = firstFree
+    firstFree = self[index].next
+    self[index] = record
+    link(index)
+    add(size, to: record.scope)
+    if used.records * 2 > table.count { growTable() }
+    put(index)
+  }
+
+  private mutating func addPiece() {
+    let first = UInt32(pieces.count * Self.pieceSize)
+    var piece = ContiguousArray(repeating: OnceRecord(), count: Self.pieceSize)
+    for index in piece.indices.dropLast() { piece[index].next = first + UInt32(index) + 1 }
+    pieces.append(piece)
+    firstFree = first
+  }
+
+  private mutating func remove(_ index: UInt32) {
+    take(OnceRoom(records: 1, bytes: self[index].byteCount), from: self[index].scope)
+    unlink(index)
+    takeOut(index)
+    self[index] = OnceRecord()
+    self[index].next = firstFree
+    firstFree = index
+  }
+
+  // MARK: Expiry
+
+  private mutating func removeExpired(at now: Int64) {
+    removeExpired(of: onTime.first, at: now)
+    removeExpired(of: ahead.first, at: now)
+  }
+
+  /// Removes expired records from the head of a list. One that still runs goes to its tail.
+  private mutating func removeExpired(of first: UInt32, at now: Int64) {
+    var index = first
+    for _ in 0..<Self.mostRemoved {
+      guard index != Self.none, self[index].expiry <= now else { return }
+      let next = self[index].next
+      if self[index].state == .running {
+        unlink(index)
+        link(index)
+      } else {
+        remove(index)
+      }
+      index = next
+    }
+  }
+
+  private mutating func link(_ index: UInt32) {
+    let last = self[index].isAhead ? ahead.last : onTime.last
+    self[index].previous = last
+    self[index].next = Self.none
+    if last != Self.none { self[last].next = index }
+    change(listOf: index) { list in
+      if last == Self.none { list.first = index }
+      list.last = index
+    }
+  }
+
+  private mutating func unlink(_ index: UInt32) {
+    let (previous, next) = (self[index].previous, self[index].next)
+    if previous != Self.none { self[previous].next = next }
+    if next != Self.none { self[next].previous = previous }
+    change(listOf: index) { list in
+      if previous == Self.none { list.first = next }
+      if next == Self.none { list.last = previous }
+    }
+  }
+
+  private mutating func change(listOf index: UInt32, _ body: (inout List) -> Void) {
+    if self[index].isAhead { body(&ahead) } else { body(&onTime) }
+  }
+
+  // MARK: The table
+
+  /// The number of the record at a place; nil if there is none.
+  private func index(of place: OncePlace) -> UInt32? {
+    let mask = table.count - 1
+    var slot = Int(place.hash) & mask
+    while table[slot] != 0 {
+      let index = table[slot] - 1
+      if place.isThat(of: self[index]) { return index }
+      slot = (slot + 1) & mask
+    }
+    return nil
+  }
+
+  private mutating func put(_ index: UInt32) {
+    let mask = table.count - 1
+    var slot = Int(self[index].hash) & mask
+    while table[slot] != 0 { slot = (slot + 1) & mask }
+    table[slot] = index + 1
+  }
+
+  /// Takes a record out, and moves those behind it so that each is still found from its own slot.
+  private mutating func takeOut(_ index: UInt32) {
+    let mask = table.count - 1
+    var hole = Int(self[index].hash) & mask
+    while table[hole] != index + 1 { hole = (hole + 1) & mask }
+    var slot = hole
+    while true {
+      slot = (slot + 1) & mask
+      if table[slot] == 0 { break }
+      let home = Int(self[table[slot] - 1].hash) & mask
+      // It may move if its own slot is not between the hole and here.
+      if (slot - home) & mask >= (slot - hole) & mask {
+        table[hole] = table[slot]
+        hole = slot
+      }
+    }
+    table[hole] = 0
+  }
+
+  private mutating func growTable() {
+    let old = table
+    table = [UInt32](repeating: 0, count: old.count * 2)
+    let mask = table.count - 1
+    for entry in old where entry != 0 {
+      var slot = Int(self[entry - 1].hash) & mask
+      while table[slot] != 0 { slot = (slot + 1) & mask }
+      table[slot] = entry
+    }
+  }
+}

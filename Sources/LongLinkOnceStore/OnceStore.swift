@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a server keeps which requests have run under a key, and what they were answered with.
+///
+/// Each request that runs once has a *record*, which is found by a scope, a message type and a key:
+/// those of an `OnceToken`. A record is *running* from its `begin` until `complete` or `abandon`.
+/// After `complete` it is *answered*, or *not kept* if there was no answer to keep. Its end is
+/// *unknown* when it was running, and the process that began it is gone, or seems to be.
+///
+/// A record stays until its expiry (`OnceAttempt.expiry(at:)`) has passed, and a running one also
+/// until it has ended, so that no process forgets what it still runs. A store never drops a record
+/// earlier to make room: it answers `full` instead.
+///
+/// The functions are called from any thread, many at a time. Each is atomic: another call, of this
+/// process or of another one that shares the store, comes before it or after it. Each of `begin`,
+/// `complete` and `abandon` bears the token of the begin that it belongs to, so that one that is
+/// late, or comes twice, changes nothing.
+///
+/// A call that throws may have had its effect or not. The server then treats a begin as one that
+/// must not run, and abandons it; it calls `complete` and `abandon` again until they return, or the
+/// record's expiry has passed. It waits for a call for at most `OnceConfiguration.storeTimeout`,
+/// and does the same afterwards, with what a late call still returns.
+///
+/// An application can keep the records in its own database, beside what its handlers change there.
+/// The server calls `begin` in a transaction of its own. The handler calls `complete` within its
+/// own transaction, through a function of the store that takes the database, so that the effect and
+/// the record are there together or not at all. `OnceStoreCheck` of LongLinkTesting checks a store.
+public protocol OnceStore: Sendable {
+  /// Returns the store's name and the time of its clock now.
+  func status() async throws -> OnceStoreStatus
+
+  /// Finds the record of `attempt.token`, or makes one that is running and bears this token.
+  ///
+  /// The cases are checked in this order, and the first that holds is returned:
+  ///
+  /// 1. `attempt.storeName` is not the store's name now: `otherName`.
+  /// 2. There is a record of this scope, type and key whose expiry has not passed, or which is
+  ///    running. With another fingerprint: `otherFingerprint`. Else by its state: `running`,
+  ///    `answered`, `notKept` or `unknown`. A record whose end is unknown begins again if
+  ///    `attempt.runsAgain` is true: it takes this token and expiry, is running, and the result is
+  ///    `run` with the next number.
+  /// 3. `attempt.isOutOfTime(at:)` at the store's time: `outOfTime`.
+  /// 4. There is no room: `full`.
+  /// 5. A new record, which is running: `run(number: 1)`.
+  ///
+  /// A begin that comes twice with one token finds its own record, as `running` or as it has ended.
+  func begin(_ attempt: OnceAttempt) async throws -> OnceFinding
+
+  /// Ends the record that bears this token, and keeps the answer; nil if none is to be kept.
+  ///
+  /// Returns whether it did. It changes nothing and returns false if no record bears the token,
+  /// because a later begin has taken its place or its expiry has passed, and if the record has
+  /// ended already. A record whose end was unknown takes the answer: the process was only slow. An
+  /// answer for which there is no room is not kept, and the result is true.
+  func complete(_ token: OnceToken, with answer: OnceAnswer?) async throws -> Bool
+
+  /// Removes the record that bears this token: it did not run, or may run again.
+  ///
+  /// Returns whether it did. It changes nothing and returns false if no record bears the token, or
+  /// if the record has ended.
+  func abandon(_ token: OnceToken) async throws -> Bool
+}
+
+/// The name and the clock of an `OnceStore`.
+public struct OnceStoreStatus: Hashable, Sendable {
+  /// The store's name: 1 to 255 bytes.
+  ///
+  /// It changes when records may have been lost: at each start of a store in memory; elsewhere
+  /// after a start without data or with older data, and after a failover that may have lost some.
+  /// Clients repeat a request that may have run only while the name stays the same. Servers that
+  /// share a store see one name.
+  public var name: [UInt8]
+  /// The store's time in ms, from 1.
+  ///
+  /// It never goes back, neither when a system clock is set, nor at a start with the same name.
+  /// Servers that share a store see one clock. It is compared only with itself, so it need not be
+  /// the time of day.
+  public var time: Int64
+
+  /// Makes a status; the name has 1 to 255 bytes, and the time is at least 1.
+  public init(name: [UInt8], time: Int64) {
+    self.name = name
+    self.time = time
+  }
+}
