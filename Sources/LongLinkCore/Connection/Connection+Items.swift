@@ -11,8 +11,8 @@ extension Connection {
   mutating func streamRefusal(of request: Arrival) throws(Violation) -> Refusal? {
     guard request.hasMetadata, inbox.metadata.last.credit != nil || inbox.metadata.last.items,
       agreement.features.contains(.streams)
-    else { return true }
-    return try streams.open(request.serial, inbox.metadata.last)
+    else { return nil }
+    return try streams.open(request.serial, inbox.metadata.last) ? nil : .tooMuchCredit
   }
 
   mutating func acceptItem(
