@@ -310,8 +310,9 @@ extension Requests {
     return false
   }
 
-  /// Whether the next waiting request goes elsewhere, because a short link cannot carry it.
-  private func isNextElsewhere(than link: Link) -> Bool {
+  /// The time until which the next waiting request waits for another link than a short one; nil if
+  /// the short one takes it, or nothing else does.
+  private func waitOfNext(besides link: Link) -> LinkInstant? {
     guard let id = table.firstWaiting(on: link.id, takesLarge: !link.connection.marks.isAboveLarge),
       let channel = table.entry(id)?.payload.channel, channel.terms(on: link).isTwoWay
     else { return nil }
@@ -320,7 +321,7 @@ extension Requests {
 
   /// Lets the next request wait until a time, so that others go over short links meanwhile.
   private func park(over link: Link, until time: LinkInstant) -> Bool {
-    guard let id = table.nextWaiting(on: link.id, takesLarge: link.takesLarge),
+    guard let id = table.nextWaiting(on: link.id, takesLarge: !link.connection.marks.isAboveLarge),
       let request = table.entry(id)?.payload
     else { return false }
     if parked.count > 2 * table.waitingCount { parked.removeAll { !table.isDelayed($0) } }
