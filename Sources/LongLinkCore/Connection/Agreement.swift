@@ -13,13 +13,12 @@ package struct Agreement: Equatable, Sendable {
   package var streamCredit = Int(Wire.defaultCredit)
   /// How long the server accepts this client's credential, in milliseconds; 0 without an end.
   package var credentialExpires: UInt32 = 0
-  /// What the server has told this client about its keys, or this server the client; nil if the
-  /// client's requests cannot run once.
+  /// The server's terms for requests of the client that run once; nil if they cannot run once.
   package var once: OnceTerms?
   /// The peer's name, truncated to the length that a configuration can have.
   package var name = ""
 
-  /// What holds before the greeting.
+  /// Makes the agreement that holds before the greeting.
   init(_ settings: ConnectionSettings) {
     heartbeatInterval = settings.heartbeatInterval
     heartbeatTimeout = settings.heartbeatTimeout
@@ -29,7 +28,7 @@ package struct Agreement: Equatable, Sendable {
   @inline(__always)
   package func accepts(bodyOf count: Int) -> Bool { count <= maxBody }
 
-  /// Agrees to a client's hello, of which these features hold. Returns the version to answer with.
+  /// Agrees to a client's hello and to these features. Returns the version to answer with.
   mutating func accept(
     _ hello: Hello, features: Features, _ settings: ConnectionSettings
   ) -> UInt32 {

@@ -5,7 +5,7 @@
 @usableFromInline package struct BodySlice: Equatable, Sendable {
   @usableFromInline package var start: Int
   @usableFromInline package var count: Int
-  /// Whether it refers to the joined fragments instead of the input.
+  /// Whether the range refers to the joined fragments instead of the input.
   @usableFromInline package var isAssembled: Bool
 
   @inlinable package init(start: Int, count: Int, isAssembled: Bool = false) {
@@ -67,6 +67,6 @@
   package var cost: Int { Int(tag) }
   package var code: ResponseCode { ResponseCode(wire: tag) }
   package var isRefused: Bool { tag & Wire.refusedBit != 0 }
-  /// Whether it is a response with code 200, which is never refused.
+  /// Whether the message is a response with code 200, which is never refused.
   @inlinable package var isSuccess: Bool { tag == 200 }
 }

@@ -4,12 +4,12 @@
 struct Assembly: Equatable, Sendable {
   let tag: UInt32
   let flags: FrameFlags
-  /// Whether it is a response to a request of this client, which does not count towards the limit.
+  /// Whether the message is a response to a request of this client: `maxRequestBytes` excludes it.
   let isAwaited: Bool
   var body = FragmentBuffer()
   /// Whether the message was refused: its other fragments are read and discarded.
   var isDiscarding = false
-  /// When its latest fragment arrived.
+  /// When the latest fragment of the message arrived.
   var touched: LinkInstant
 }
 

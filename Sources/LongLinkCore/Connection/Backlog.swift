@@ -17,12 +17,12 @@ struct Backlog: ~Copyable {
     let priority: UInt32
     /// Whether it is sent in fragments.
     let isLarge: Bool
-    /// The number of body bytes in front of the next one to encode.
+    /// The index in the body of the next byte to encode.
     var sent = 0
-    /// The number of body bytes up to the last one to encode.
+    /// The index in the body behind the last byte to encode.
     let end: Int
     fileprivate var turn: UInt64
-    /// Its handle in its heap; nil for the push that has begun.
+    /// The message's handle in its heap; nil for the push that has begun.
     fileprivate var position: UInt32?
     fileprivate var age: UInt32
 
@@ -35,7 +35,7 @@ struct Backlog: ~Copyable {
     let slot: Int
     /// Whether it is sent in fragments.
     let isLarge: Bool
-    /// Whether it is due because `patience` bytes of others have passed it.
+    /// Whether the message is due because `patience` bytes of others have passed it.
     let isOverdue: Bool
   }
 

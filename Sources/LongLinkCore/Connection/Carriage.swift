@@ -33,7 +33,7 @@ package struct Carriage: Equatable, Sendable {
     exchange = isShort ? Exchange() : nil
   }
 
-  /// Whether it is a short link.
+  /// Whether the connection is a short link.
   var isShort: Bool { exchange != nil }
 
   /// The serial of the one request, if it has begun; nil on a long link.
@@ -59,8 +59,8 @@ extension Carriage {
   /// Whether credit holds the senders of items back, and not the transport alone.
   var usesCredit: Bool { exchange == nil }
 
-  /// What the sender of a stream's items may send at first, where this much was granted. On a short
-  /// link no stream uses it up.
+  /// The first credit of a sender of items to whom the peer has granted this much. On a short link,
+  /// it is more than any stream uses.
   func firstCredit(of granted: Int) -> Int { usesCredit ? granted : Int.max / 2 }
 
   /// Whether pings are answered, so that they show whether the peer is alive.
@@ -92,13 +92,13 @@ extension Carriage {
 
 extension Carriage {
   /// The features that hold from a client's hello on, so that its request need not wait for the
-  /// welcome; nil if it has to.
+  /// welcome; nil on a long link, where it has to wait.
   func featuresWithHello(of own: Features) -> Features? {
     exchange == nil ? nil : Carriage.shortFeatures(of: own)
   }
 
-  /// Returns the features that hold for a server that supports `own`. On a short link those of the
-  /// hello hold, and one that is missing refuses the request.
+  /// Returns the features that hold for a server that supports `own`. On a short link all features
+  /// of the hello hold, and the request is refused if the server lacks one of them.
   mutating func agree(on offered: Features, of own: Features) -> Features {
     let agreed = own.intersection(offered).withNeeds
     guard exchange != nil else { return agreed }
@@ -115,17 +115,17 @@ extension Carriage {
   /// The features of the hello that this server lacks.
   var lacking: Features { exchange?.lacking ?? [] }
 
-  /// Whether it lacks one that any request may need, and not only those that run once.
+  /// Whether this server lacks a feature that any request may need, not only those that run once.
   var refusesAll: Bool { !lacking.subtracting(.once).isEmpty }
 
-  /// Notes that this server does not keep the keys of this client. Returns whether it is a short
-  /// link: the features of the hello hold there, and the request is refused.
+  /// Notes that this server does not keep the keys of this client. Returns true on a short link,
+  /// where the features of the hello hold nevertheless, and the request is refused.
   mutating func lacksOnce() -> Bool {
     exchange?.lacking.insert(.once)
     return exchange != nil
   }
 
-  /// Whether a client that is `fresh`, or is open before it, awaits the welcome.
+  /// Whether a client awaits the welcome: on a short link, also after the connection has opened.
   func awaitsWelcome(isFresh: Bool) -> Bool { exchange.map { !$0.heardWelcome } ?? isFresh }
 
   /// Notes that the welcome has arrived.
@@ -185,8 +185,8 @@ extension Carriage {
 // MARK: - Ends
 
 extension Carriage {
-  /// Notes that the peer's bytes have ended, after everything of the request if `isWhole`. Returns
-  /// false if the link ends with them.
+  /// Notes that the peer's bytes have ended; `isWhole` tells whether its request is complete.
+  /// Returns false if the link has to end, too.
   mutating func peerEnds(isWhole: Bool) -> Bool {
     guard role == .server, let exchange, exchange.serial != nil, exchange.isAnswered || isWhole
     else { return false }
@@ -203,7 +203,7 @@ extension Carriage {
     case link
   }
 
-  /// What ends now that all output is written, and this side's items if `sentItems`.
+  /// What ends now that all output is written; `sentItems` tells whether this side's items ended.
   func end(sentItems: Bool) -> End {
     guard let exchange else { return .nothing }
     switch role {

@@ -86,7 +86,7 @@ extension Connection {
     begin(head, isDiscarding: true)
   }
 
-  /// Drops an incomplete message, and returns what has come of it.
+  /// Drops an incomplete message and returns it; nil if there is none with this serial.
   mutating func removeAssembly(_ serial: UInt32) -> Assembly? {
     guard let assembly = assemblies.remove(serial) else { return nil }
     if assemblies.isEmpty { timers.clear(.message) }

@@ -34,7 +34,7 @@ extension Connection {
     }
   }
 
-  /// Sends a ping that is not answered, until the peer has its response.
+  /// On a short link: sends a ping that nobody answers, unless the response is complete.
   private mutating func giveSignOfLife() {
     guard !carriage.isAnswered else { return }
     if outbox.isEmpty {

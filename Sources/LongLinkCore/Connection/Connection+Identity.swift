@@ -14,23 +14,21 @@ extension Connection {
     report(.identify)
   }
 
-  /// Returns the credential of the client's hello or renewal, once; nil if the client has sent no
-  /// hello.
+  /// Returns the credential of the client's hello or renewal, at the first call only. Nil if the
+  /// client has sent no hello.
   package mutating func takeCredential() -> [UInt8]? {
     greeting?.credential.take()
   }
 
-  /// What names the client on all its connections, until it is taken; nil if its hello has not
-  /// stated it.
+  /// The `client_id` of the client's hello, until `takeClientID`; nil without one.
   package var clientID: ClientID? { greeting?.clientID }
 
-  /// Returns what names the client on all its connections, once, when the connection is open; nil
-  /// if its hello has not stated it.
+  /// Returns the `client_id` of the client's hello, at the first call only; nil without one. Call
+  /// it when the connection is open.
   package mutating func takeClientID() -> ClientID? { greeting.take()?.clientID }
 
-  /// Accepts the client, and continues with what it has sent; or accepts its next credential. It
-  /// expires after `expiresIn` milliseconds; 0 for never. `once` says where the keys are kept of a
-  /// client that `asksForOnce`; nil if they are not.
+  /// Accepts the client, or the renewal of its credential, which expires after `expiresIn`
+  /// milliseconds; 0 for never. `once` says where the client's keys are kept; nil if they are not.
   package mutating func admit(
     expiresIn: UInt32, once: OnceTerms? = nil, at now: LinkInstant
   ) {
@@ -46,8 +44,8 @@ extension Connection {
     if carriage.timesRequest { timers[.handshake] = self.now + settings.handshakeTimeout }
   }
 
-  /// Does not accept the client: says why, and closes. Or does not accept its next credential: says
-  /// why, and continues with the former one.
+  /// Refuses the client and closes, or refuses the renewal of its credential and continues with the
+  /// former one. The client is told the reason.
   package mutating func turnAway(_ code: ResponseCode, _ reason: String, at now: LinkInstant) {
     self.now = max(self.now, now)
     guard phase == .identifying else { return decide(code, Renewed(reason: reason.cutToName)) }

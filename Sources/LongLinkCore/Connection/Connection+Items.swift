@@ -74,7 +74,7 @@ extension Connection {
       return nil
     }
     guard let state = inbound.state(of: serial), state != .responding else { return nil }
-    // Without a stream, or before its last frame.
+    // The request has no stream, or is not complete.
     let isCredit = head.kind == .credit && state == .running
     throw Violation(isCredit ? .creditNotAllowed : .itemNotExpected, head)
   }
@@ -114,8 +114,8 @@ extension Connection {
     perform(grant, of: serial)
   }
 
-  /// Notes that the application holds all whole items of a stream: the peer must be able to end the
-  /// item that it has begun.
+  /// Notes that the application holds all whole items of a stream, and grants the credit that the
+  /// peer needs to end the item that it has begun.
   package mutating func lentItems(_ serial: UInt32, at now: LinkInstant) {
     self.now = max(self.now, now)
     if isOpen { perform(streams.lent(serial, at: self.now), of: serial) }

@@ -17,7 +17,7 @@ extension Connection {
     _ = ping(at: self.now)
   }
 
-  /// The least time between two of these pings, in nanoseconds: well below the peer's limit.
+  /// The least time between two pings by `slowed`, in nanoseconds, so that the peer allows them.
   private static let leastSignOfLife: Int64 = 250_000_000
 
   /// Ends a suspension by `slowed`, which has lasted for `held` nanoseconds.
@@ -26,11 +26,11 @@ extension Connection {
     counters.rateHeldMilliseconds += UInt64(clamping: held / 1_000_000)
   }
 
-  /// Whether no frame of the peer has come yet, so that it must not make this side hold much.
+  /// Whether the connection has not opened yet: the peer must not make this side hold much.
   package var isFresh: Bool { isLive && !isOpen }
 
-  /// Counts a cancel of the peer. If it cancels more requests per second than it may, each of which
-  /// has cost this side more than the peer, ends the connection and returns false.
+  /// Counts a cancel of the peer. If the peer cancels more requests per second than it may, closes
+  /// the connection and returns false: each has cost this side more than the peer.
   mutating func takesCancel() -> Bool {
     counters.cancelsReceived += 1
     guard let rate = settings.cancelRate, !cancels.take(of: rate, at: now) else { return true }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Requests that run once. The connection agrees on the terms, and refuses requests that have no
-// right form; their owner decides about all others, by its table and its store.
+// Requests that run once. The connection agrees on the terms and refuses malformed requests; its
+// owner decides about all others, by its table and its store.
 
 extension Connection {
   /// Whether this is a server with a store, whose client has asked that its requests can run once.
@@ -16,8 +16,8 @@ extension Connection {
     agreement.features.remove(.once)
   }
 
-  /// Whether the peer has more requests here than it may, since a request that runs once is
-  /// delivered even then: the owner answers it only from what it knows already, and else refuses it
+  /// Whether the peer has more requests here than it may. A request that runs once is delivered
+  /// nevertheless: the owner answers it only if it knows the answer already, and else refuses it
   /// with 429.
   package var isOverloaded: Bool {
     inbound.isFull(at: settings.maxInFlight + 1) || requestBytes > settings.maxRequestBytes
@@ -30,7 +30,7 @@ extension Connection {
     return inbox.metadata.last.keySpace != nil
   }
 
-  /// Why a whole request is refused after a look at its metadata; nil if it is not. Opens its
+  /// Why a whole request is refused because of its metadata; nil if it is not. Opens the request's
   /// stream, if it asks for one.
   @inline(__always)
   mutating func refusal(of request: Arrival) throws(Violation) -> Refusal? {
@@ -38,7 +38,7 @@ extension Connection {
     return try streamRefusal(of: request)
   }
 
-  /// Why a request that is to run once is refused, if it has no right form; nil for all others.
+  /// Why a request that is to run once is refused: no store, or malformed; nil for all others.
   @inline(__always)
   private func onceRefusal(of request: Arrival) -> Refusal? {
     guard request.hasMetadata, inbox.metadata.last.keySpace != nil else { return nil }
@@ -55,7 +55,7 @@ extension Connection {
     return isValid ? nil : .malformedOnce
   }
 
-  /// Throws if a response has the refused mark, and tells of an earlier request.
+  /// Throws if a response has the refused mark although it is about an earlier request.
   @inline(__always)
   func validateReplay(_ response: Arrival) throws(Violation) {
     guard response.hasMetadata, inbox.metadata.last.replayed, response.isRefused,

@@ -44,7 +44,7 @@ extension Connection {
     close(isLeaving ? .closedHere : goodbyes.reasonOfPeer ?? carriage.endWithoutReason)
   }
 
-  /// Whether nothing is missing of the request of a short link.
+  /// Whether the request of a short link has arrived completely, with its items.
   private var hasWholeRequest: Bool {
     guard inbox.input.isEmpty, let serial = carriage.serial else { return false }
     return !assemblies.contains(serial) && streams.hasReceivedAll(serial)
@@ -134,7 +134,7 @@ extension Connection {
     if inbox.frame.begin() { timers[.frame] = now + settings.frameTimeout }
   }
 
-  /// Stops the frame timer, because no part of a frame is there whose time runs.
+  /// Stops the frame timer, because no incomplete frame is in the input, or none is timed.
   mutating func stopFrame() {
     inbox.frame.stop()
     timers.clear(.frame)

@@ -6,7 +6,7 @@ extension Connection {
   /// The approximate memory that the peer makes this side hold.
   package var held: HeldMemory { HeldMemory(of: self) }
 
-  /// The part of it that waits for the peer: for the rest of messages, or to read output.
+  /// The bytes of `held` that wait for the peer: to send the rest of messages, or to read output.
   package var unfinishedBytes: Int {
     inbox.input.count + assemblies.capacity + outbox.heldBytes + streams.partialRoom
   }
@@ -200,7 +200,7 @@ extension Connection {
     endStream(serial)
     switch request.state {
     case .assembling where !goodbyes.isSaid: break
-    // The end of a drain may wait for one that no handler has.
+    // A drain may wait for a request that has not reached a handler: its end must be reported.
     case .assembling, .running:
       report(.cancel(InboundID(serial: serial, number: request.number)))
     case .responding:

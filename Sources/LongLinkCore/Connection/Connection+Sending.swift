@@ -70,8 +70,8 @@ extension Connection {
     }
   }
 
-  /// Withdraws a request, or else sends a cancel if `notifying` is true or the peer needs it: for
-  /// the rest of the request, or because it would wait for credit forever.
+  /// Withdraws a request, or else sends a cancel if `notifying` is true, or if the peer would
+  /// otherwise wait forever for the rest of the request or for credit.
   ///
   /// Returns true if no byte of the request was written.
   package mutating func cancel(

@@ -68,7 +68,7 @@ package struct Connection: ~Copyable {
   var cancels: TokenBucket
   var assemblies: Assemblies
   var heardHello = false
-  /// What the client has shown of who it is, until the server has decided.
+  /// The client's hello or renewal, until the server has decided about it.
   var greeting: Greeting?
 
   // Sending
@@ -171,7 +171,7 @@ extension Connection {
     return true
   }
 
-  /// Whether the peer has to hurry, and the timer does not only end the rest after a renewal.
+  /// Whether the handshake timer limits the peer, and not the time between two renewals.
   private var timesHandshake: Bool { phase == .fresh || carriage.timesRequest }
 
   private mutating func handshakeElapsed() {

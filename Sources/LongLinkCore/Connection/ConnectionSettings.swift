@@ -40,7 +40,7 @@ package struct ConnectionSettings: Sendable {
   package var encodeLimit = 262_144
   /// The marks at which requests and pushes of this side begin to wait, and resume.
   package var waterMarks = WaterMarks()
-  /// How many requests per second the peer can cancel, and at once; nil for any number.
+  /// How many requests the peer can cancel per second, and at once; nil for any number.
   package var cancelRate: TokenBucket.Rate?
   package var features = Features.supported
   /// The windows of streams.
@@ -51,9 +51,9 @@ package struct ConnectionSettings: Sendable {
   /// Client: whether it asks that its requests can run once. Server: whether it has a store for
   /// keys, and then it decides about each client that asks, too: see `Connection.admit`.
   package var usesOnce = false
-  /// Whether each request of the peer that is refused before it arrives is reported.
+  /// Whether the connection reports each request of the peer that it refuses by itself.
   package var reportsRefusals = false
-  /// What this client proves its identity with; at most `Wire.credentialLimit` bytes.
+  /// The credential of this client; at most `Wire.credentialLimit` bytes.
   package var credential: [UInt8] = []
   /// What names this client on all its connections; nil for a client of one connection alone.
   package var clientID: ClientID?

@@ -11,12 +11,12 @@ package enum Effect: Equatable, Sendable {
   /// Close the stream. No effects follow.
   indirect case close(CloseReason)
 
-  /// Whether it passes on a request of the peer.
+  /// Whether the effect passes on a request of the peer.
   var isRequest: Bool {
     if case .message(let message) = self { message.kind == .request } else { false }
   }
 
-  /// Whether it passes on something that the peer sent.
+  /// Whether the effect passes on something that the peer sent.
   var isDelivery: Bool {
     switch self {
     case .message, .report(.cancel), .report(.request(.collect)), .report(.stream(.stuck, _)),

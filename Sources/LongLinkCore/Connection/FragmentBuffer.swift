@@ -8,22 +8,22 @@ struct FragmentBuffer: Equatable, Sendable {
   private var pieces: [[UInt8]] = []
   /// The number of bytes.
   private(set) var count = 0
-  /// The bytes that are allocated for them.
+  /// The number of bytes that are allocated.
   private(set) var capacity = 0
-  /// The part of them that is not used.
+  /// The number of allocated bytes that are not used.
   var room: Int { capacity - count }
 
-  /// The room of a piece that begins with few bytes. Fragments of one byte share it.
+  /// The least capacity of a piece, in bytes, so that tiny fragments share one.
   static let leastPiece = 256
-  /// The most room that a piece has for bytes that have not come.
+  /// The most capacity, in bytes, that a piece gets for fragments that have not arrived.
   static let mostPiece = 65_536
-  /// What a piece takes besides its room: its header, its place in the array, and rounding.
+  /// The memory of a piece besides its capacity: its header, its array slot, and rounding.
   static let pieceOverhead = 64
 
   /// Appends a fragment.
   ///
-  /// `credit` is the number of bytes that may follow: no more room is made for them, and at most
-  /// half of what has come.
+  /// `credit` is the number of bytes that may still follow. A new piece has room for at most that
+  /// many, and at most half as many as have arrived.
   mutating func append(_ fragment: UnsafeRawBufferPointer, credit: Int) {
     var rest = unsafe fragment[...]
     if let last = pieces.indices.last {

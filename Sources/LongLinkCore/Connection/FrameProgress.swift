@@ -5,13 +5,13 @@
 /// Reads end where large frames end, and room is made for the rest of one: a frame that is read in
 /// part costs a copy.
 struct FrameProgress: Equatable, Sendable {
-  /// Whether the input ends with a part of a frame: its time runs.
+  /// Whether the input ends with a part of a frame, which has to be complete in time.
   private(set) var hasBegun = false
-  /// The size of that frame; 0 if it is not known.
+  /// The size of the incomplete frame, in bytes; 0 if it is not known.
   private var length = 0
-  /// The size of the last large frame; 0 if there was none.
+  /// The size of the last large frame, in bytes; 0 if there was none.
   private var large = 0
-  /// Since when bytes of the security have come that are no whole record.
+  /// When the first bytes of an incomplete record of the security arrived; nil without one.
   private var recordBegan: LinkInstant?
 
   /// The body size from which on a frame is large.
@@ -26,10 +26,10 @@ struct FrameProgress: Equatable, Sendable {
   /// Notes how long the frame will be; 0 if that is not known.
   mutating func expect(_ length: Int) { self.length = length }
 
-  /// Notes that no part of a frame is there, or none whose time runs.
+  /// Notes that no incomplete frame is in the input, or that none is timed.
   mutating func stop() { hasBegun = false }
 
-  /// Notes that a frame of this size is complete, without its length in a dialect.
+  /// Notes that a frame of this size is complete; in a dialect, sizes are left out.
   mutating func complete(_ length: Int = 0, body: Int = 0) {
     hasBegun = false
     self.length = 0

@@ -3,13 +3,13 @@
 /// What both sides of a connection have said about its end, and how many requests came before.
 package struct Goodbyes: Equatable, Sendable {
   private let role: Role
-  /// Whether this side takes no new requests. It has said so if the connection can say it.
+  /// Whether this side takes no new requests. It has sent a goaway if the connection has any.
   package private(set) var isSaid = false
   /// The goaway of the peer: why it takes no new requests; nil while it does.
   package private(set) var ofPeer: GoAway?
   /// The number of the peer's requests whose first frame arrived before this side's goaway.
   package private(set) var requestsAccepted: UInt64 = 0
-  /// Whether this side's bytes have ended.
+  /// Whether this side has ended its bytes: it writes nothing more.
   private(set) var hasShutDown = false
 
   init(_ role: Role) {
@@ -43,7 +43,7 @@ package struct Goodbyes: Equatable, Sendable {
     return !isSaid
   }
 
-  /// Keeps the peer's goaway, and returns it as it is kept.
+  /// Keeps the peer's goaway in a shortened form, and returns that.
   mutating func hear(_ goaway: GoAway) -> GoAway {
     // It is kept until the connection ends, so it must be small; a server needs no alternatives.
     var goaway = goaway
@@ -59,6 +59,6 @@ package struct Goodbyes: Equatable, Sendable {
     return !hasShutDown
   }
 
-  /// Why the connection ends if the peer ends its bytes; nil if it has not said why.
+  /// Why the connection ends if the peer ends its bytes; nil if the peer has sent no goaway.
   var reasonOfPeer: CloseReason? { ofPeer.map { .goneAway(ResponseCode(wire: $0.code)) } }
 }

@@ -21,7 +21,7 @@ package struct HeldMemory: Equatable, Sendable {
   /// The part that stays when the connection has ended.
   package var outlivedAlone: HeldMemory { HeldMemory(outlived: outlived) }
 
-  /// This memory and so many bytes that are freed with the connection, if any.
+  /// Returns this memory plus so many bytes that are freed when the connection ends, if any.
   package func adding(_ bytes: Int?) -> HeldMemory {
     HeldMemory(open: open + (bytes ?? 0), room: room, outlived: outlived)
   }
@@ -29,7 +29,7 @@ package struct HeldMemory: Equatable, Sendable {
   /// The approximate memory of a request besides its body: its task and its state.
   package static let ofRequest = 4096
 
-  /// What a connection holds.
+  /// Determines the memory that the peer makes a connection hold.
   init(of connection: borrowing Connection) {
     let handled = connection.inbound.handled * HeldMemory.ofRequest
     let messages = connection.assemblies.heldBytes + connection.inbound.bytes

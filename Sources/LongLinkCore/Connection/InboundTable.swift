@@ -4,7 +4,7 @@
 /// while the handler still runs; no two requests have the same number at a time.
 package struct InboundID: Hashable, Sendable {
   package let serial: UInt32
-  /// From 1, in the order of arrival on the connection; 1 follows 2³² - 1.
+  /// The number of the request in the order of arrival, from 1; after 2³² - 1, 1 again.
   package let number: UInt32
 
   package init(serial: UInt32, number: UInt32) {
@@ -17,7 +17,7 @@ package struct InboundID: Hashable, Sendable {
 package enum InboundEnding: Equatable, Sendable {
   /// Its handler has returned, and the response is encoded.
   case answered
-  /// It gets a response that no handler has made, before one was called.
+  /// It gets a response before any handler was called.
   case refused
   /// The peer has cancelled it.
   case cancelled
@@ -68,7 +68,7 @@ package enum InboundEnding: Equatable, Sendable {
 
   /// The requests that have not ended, by serial.
   private var rows: SerialTable<Row>
-  /// Those that ended before their handlers returned, by number.
+  /// The requests that ended before their handlers returned, by number.
   private var outlivedRows = SerialTable<Row>()
   /// The number of requests with missing fragments.
   private var assembling = 0
@@ -118,7 +118,7 @@ package enum InboundEnding: Equatable, Sendable {
     return slot
   }
 
-  /// Whether one more would be too many.
+  /// Whether one more request would exceed the limit.
   @inline(__always)
   func isFull(at limit: Int) -> Bool { rows.count + outlivedRows.count >= limit }
 
@@ -231,7 +231,7 @@ package enum InboundEnding: Equatable, Sendable {
     rows.remove(serial)
   }
 
-  /// A request leaves the state in which its handler runs.
+  /// Accounts for the handler of a request that has ended: it has returned, or it outlives it.
   private mutating func left(_ row: Row, with ending: InboundEnding) {
     switch ending {
     case .answered, .refused: handlerReturned(from: row)
@@ -250,10 +250,10 @@ package enum InboundEnding: Equatable, Sendable {
     rows.removeAll()
   }
 
-  /// Notes the return of an outlived request's handler. `respond` notes it, too.
+  /// Notes that the handler of an outlived request has returned. `respond` notes it, too.
   package mutating func handlerReturned(from id: InboundID) { handlerReturned(id.number) }
 
-  /// The same for the request that was not passed to a handler after all.
+  /// Notes that the newest request was not passed to its handler after all.
   mutating func newestReturned() { handlerReturned(newest) }
 
   private mutating func handlerReturned(_ number: UInt32) {

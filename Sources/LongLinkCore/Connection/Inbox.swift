@@ -110,7 +110,7 @@ package struct Inbox: ~Copyable {
     return try body(unsafe assembled.span.bytes.extracting(range))
   }
 
-  /// Passes the body of the frame that was taken last, of which none was assembled.
+  /// Passes the body of the frame that was taken last, which is in the input, to `body`.
   func withFrame<Result>(_ slice: BodySlice, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     unsafe input.withStorage { storage in
       // It is in the input: the frame was taken, and nothing was appended since.
@@ -202,7 +202,7 @@ package struct Inbox: ~Copyable {
     try readLongMetadata(slice, of: message)
   }
 
-  /// The same for a block of any size.
+  /// Decodes the metadata of a message, whose block can have any size, into `metadata`.
   private mutating func readLongMetadata(
     _ slice: BodySlice, of message: Arrival
   ) throws(Violation) {
@@ -233,7 +233,7 @@ package struct Inbox: ~Copyable {
     return credit
   }
 
-  /// Reads the body of a pong, which is the number of its ping; nil if it is none.
+  /// Reads the number of a ping, which is the body of its pong; nil if the body is no number.
   func number(_ body: BodySlice) -> UInt64? {
     withBody(body) { bytes in
       guard bytes.byteCount == 8 else { return nil }

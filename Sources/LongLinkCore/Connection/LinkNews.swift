@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a link tells its owner besides messages and the end of the connection, by who acts on it.
+/// What a link tells its owner besides messages and its end, grouped by who acts on it.
 package enum LinkNews: Equatable, Sendable {
   case life(LifeNews)
   case request(RequestNews)
@@ -51,7 +51,7 @@ package enum StreamNews: Equatable, Sendable {
   case overLimit
 }
 
-/// What was seen of the peer or the path, and changes nothing on the connection.
+/// An observation of the peer or the path, which changes nothing on the connection.
 package enum LinkObservation: Equatable, Sendable {
   /// A ping was answered after this many nanoseconds.
   case ponged(id: UInt64, roundTrip: Int64)
@@ -60,6 +60,6 @@ package enum LinkObservation: Equatable, Sendable {
   case heartbeatAnswered(silence: Int64)
   /// A damaged packet was dropped for this reason; the connection continues.
   case damaged(Violation)
-  /// A request of the peer was refused before it arrived; only with `reportsRefusals`.
+  /// The connection itself refused a request of the peer; only with `reportsRefusals`.
   case refused(type: UInt32, serial: UInt32, ResponseCode)
 }

@@ -118,7 +118,7 @@ extension Liveness {
     lastWrote = now
   }
 
-  /// Whether no bytes of this side were written for so long.
+  /// Whether no bytes of this side were written for `time` nanoseconds.
   func hasWrittenNothing(for time: Int64, at now: LinkInstant) -> Bool { now - lastWrote >= time }
 
   /// Starts to watch whether the peer takes the bytes that were just written.
@@ -128,7 +128,7 @@ extension Liveness {
     writingAcknowledged = nil
   }
 
-  /// Restarts the watch from this number of acknowledged bytes.
+  /// Begins anew to watch the peer's progress, from this number of acknowledged bytes.
   mutating func writingExcused(acknowledged: UInt64) {
     writingAcknowledged = acknowledged
   }
@@ -175,7 +175,7 @@ extension Liveness {
     case dead
   }
 
-  /// Judges the peer when the timer fires that was `due` then.
+  /// Judges the peer when the heartbeat's timer fires, which was due at `due`.
   mutating func judge(
     due: LinkInstant, acknowledged: UInt64, allHasLeft: Bool, at now: LinkInstant
   ) -> Verdict {

@@ -4,12 +4,12 @@
 package struct MetadataMemo: Sendable {
   /// The metadata of the last message that had any.
   package private(set) var last = ReceivedMetadata()
-  /// Whether it holds nothing but the remaining time.
+  /// Whether `last` holds nothing but the remaining time.
   package private(set) var isPlain = true
-  /// Its encoding; nil if it was too long to remember.
+  /// The encoding of `last`; nil if it was too long to remember.
   private var block: [UInt8]? = []
-  /// The same as a number, the first byte in its lowest bits, and which bits count. None do if the
-  /// block is longer than eight bytes, or not remembered, and then the count is -1.
+  /// A block of up to eight bytes as a number, its first byte in the lowest bits; the mask of these
+  /// bits; and their number of bytes. Without such a block, the mask is 0 and the count is -1.
   private var word: UInt64 = 0
   private var mask: UInt64 = 0
   private var shortCount = 0
@@ -35,16 +35,17 @@ package struct MetadataMemo: Sendable {
     }
   }
 
-  /// Whether it must be forgotten once its message was passed on.
+  /// Whether the metadata must be forgotten once its message was passed on.
   var isTooLong: Bool { block == nil }
 
-  /// Whether a short block of this size is equal, which is read in one piece with what follows it.
+  /// Whether a block of `count` bytes equals the last one. `word` has up to eight bytes from its
+  /// start on, so it can contain what follows a shorter block.
   @inline(__always)
   func repeats(_ word: UInt64, count: Int) -> Bool {
     count == shortCount && (word ^ self.word) & mask == 0
   }
 
-  /// Whether a block is equal.
+  /// Whether a block of any size equals the last one.
   func repeats(_ other: RawSpan) -> Bool {
     guard let block, other.byteCount == block.count else { return false }
     for index in block.indices {

@@ -22,11 +22,11 @@ package struct ReadHold: Equatable, Sendable {
     resumed = now
   }
 
-  /// Whether a server's reading is suspended while the peer has left this much unread of what it
-  /// may leave.
+  /// Whether a server suspends reading while the peer has left `unread` bytes unread, and may leave
+  /// at most `most`.
   func holds(unread: Int, of most: Int) -> Bool { isSlowed || unread > min(mostUnread, most / 2) }
 
-  /// Begins or ends that the peer is slowed. Returns false if that is so already.
+  /// Sets whether the peer sends faster than it may. Returns false if that is known already.
   mutating func setSlowed(_ isSlowed: Bool) -> Bool {
     defer { self.isSlowed = isSlowed }
     return self.isSlowed != isSlowed
@@ -50,7 +50,7 @@ package struct ReadHold: Equatable, Sendable {
   /// Notes that handlers have had a turn: requests for which there is still no room are refused.
   package mutating func handlersHadTurn() { turn = .had }
 
-  /// Notes that what has waited was processed.
+  /// Notes that the frames that waited for the handlers' turn were processed.
   package mutating func handlersTurnEnds() {
     if turn == .had { turn = .notNeeded }
   }

@@ -11,9 +11,9 @@ enum Refusal: Equatable {
   case stalled
   /// On a short link, this side lacks a feature that the client has named.
   case missingFeature
-  /// It is to run once, and no store keeps the client's keys.
+  /// The request is to run once, and no store keeps the client's keys.
   case unkept
-  /// It is to run once, and has no key, no time, or items.
+  /// The request is to run once, and has no valid key, no time, or items.
   case malformedOnce
 
   var code: ResponseCode {

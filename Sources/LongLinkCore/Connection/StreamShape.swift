@@ -20,7 +20,7 @@ public struct StreamShape: OptionSet, Hashable, Sendable {
 package struct StreamTerms: Equatable, Sendable {
   /// The first credit for items of the responder, in bytes; nil for none.
   package var credit: Int?
-  /// The size up to which that window grows; nil for that of the settings.
+  /// The size up to which the window for these items grows, in bytes; nil for the settings' size.
   package var largestWindow: Int?
   /// Whether items of this side follow.
   package var sendsItems: Bool

@@ -10,7 +10,7 @@ struct StreamState: Equatable, Sendable {
   var isRequestWhole: Bool
   /// Whether the peer has sent an item, or credit.
   var hasHeardPeer = false
-  /// Whether this side has: then its response cannot have the refused mark.
+  /// Whether this side has sent an item, or credit: its response then cannot have the refused mark.
   var hasSpoken = false
 }
 
@@ -18,7 +18,7 @@ struct StreamState: Equatable, Sendable {
 struct ItemInflow: Equatable, Sendable {
   /// The first credit: this much of the limit of all windows is kept until the items end.
   let share: Int
-  /// The most credit that is out while the application keeps up.
+  /// The most credit that the peer has while the application keeps up.
   private(set) var window: Int
   /// The size up to which the window grows.
   let largestWindow: Int
@@ -32,7 +32,7 @@ struct ItemInflow: Equatable, Sendable {
   var hasEnded = false
   /// Whether the application holds all of `untaken`.
   var isLent = false
-  /// Whether the application was asked for that within the item that is arriving.
+  /// Whether the application was asked to hold all items, within the item that is arriving.
   var wasReported = false
 
   init(share: Int, window: Int, largestWindow: Int) {
@@ -45,7 +45,7 @@ struct ItemInflow: Equatable, Sendable {
   /// What this direction takes of the limit of all windows.
   var reserved: Int { hasEnded ? held : max(share, credit + held) }
 
-  /// What it can come to take, without an item that is larger than the window.
+  /// The most that `reserved` can become, without an item that is larger than the window.
   var ceiling: Int { hasEnded ? held : max(reserved, window) }
 
   /// What this direction adds to the sums of all streams.
@@ -62,11 +62,11 @@ struct ItemInflow: Equatable, Sendable {
   /// not count.
   var hasNoneWaiting: Bool { untaken == 0 || isLent && partial > 0 }
 
-  /// The credit below which the peer gets more when none waits.
+  /// The credit below which the peer gets more while no whole item waits.
   private var leastOut: Int { max(Wire.leastCredit, window / 2) }
 
-  /// Whether the peer may be unable to end its item, because of items that the application holds or
-  /// that wait for it: it has not told which.
+  /// Whether the peer may be unable to end its item because items were not taken. The application
+  /// has not told whether it holds them.
   var isStuck: Bool {
     partial > 0 && untaken > 0 && !isLent && !wasReported && !hasEnded && credit < leastOut
   }
@@ -103,8 +103,8 @@ struct ItemInflow: Equatable, Sendable {
     credit += lump
   }
 
-  /// Doubles the window if the path is longer than the window. `room` is the most by which it can
-  /// grow.
+  /// Doubles the window if it is too small for the delay of the path. `room` is the most by which
+  /// it can grow.
   @inline(__always)
   mutating func growIfTooSmall(room: Int) {
     guard path.hasStalled else { return }
@@ -115,7 +115,7 @@ struct ItemInflow: Equatable, Sendable {
   }
 }
 
-/// Finds out whether the peer has to wait for credit because of the time that it is on its way.
+/// Finds out whether the peer has to wait for credit because of the delay of the path.
 ///
 /// The peer has waited if its bytes stopped right where its older credit was used up, for a large
 /// part of the time from the grant of the next to its first use. If they stopped long before that
@@ -136,7 +136,7 @@ private struct PathWatch: Equatable, Sendable {
   /// The bytes that came from the use of one grant to that of the next, and the nanoseconds.
   private var roundBytes = 0
   private var roundTime = Int64.max
-  /// Whether the peer has waited.
+  /// Whether the peer has waited for credit because of the path.
   var hasStalled = false
 
   /// Whether a window of this size is less than four times what comes within the path's time, at
@@ -182,7 +182,7 @@ struct ItemOutflow: Equatable, Sendable {
   var credit: Int
   /// The priority of its frames.
   let priority: UInt32
-  /// Whether an item is not encoded to its end; its bytes are in the table.
+  /// Whether an item is not encoded to its end; its bytes are in `StreamTable.pendings`.
   var isPending = false
   /// Whether no item follows the pending one.
   var endsNext = false

@@ -13,7 +13,7 @@ extension StreamTable {
     case last(cost: Int)
   }
 
-  /// What the peer gets for a stream.
+  /// The credit that the peer gets for a stream.
   enum Grant: Equatable {
     case nothing
     case credit(Int)
@@ -50,8 +50,8 @@ extension StreamTable {
     return part
   }
 
-  /// Throws if the response to a request with a stream says something that cannot be: that the
-  /// request was refused, after items; or that it has succeeded, within an item.
+  /// Throws if the response to a request with a stream is impossible: a refusal after items, or
+  /// success within an item.
   func answered(_ serial: UInt32, tag: UInt32, in slot: Int) throws(Violation) {
     let stream = self[slot]
     let kind = FrameKind.response.rawValue

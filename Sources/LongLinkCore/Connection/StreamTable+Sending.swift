@@ -3,7 +3,7 @@
 // The items that this side sends, as far as the credit of the peer goes.
 
 extension StreamTable {
-  /// What of a stream is to be encoded next.
+  /// The part of a stream that is to be encoded next.
   enum Piece: Equatable {
     case nothing
     /// The end of the items.
@@ -14,7 +14,7 @@ extension StreamTable {
 
   /// What follows once a fragment has been encoded.
   enum Progress: Equatable {
-    /// Others of its item do.
+    /// Other fragments of the same item follow.
     case within
     /// The item is whole; its sender waits to learn that if `isAwaited`.
     case whole(isAwaited: Bool)
@@ -52,7 +52,7 @@ extension StreamTable {
     setPending(PendingItem(body: item), serial)
   }
 
-  /// Whether an item that was kept is still not sent: then `sent` says once it is.
+  /// Returns whether a kept item is still not sent, and notes that its sender waits for `itemSent`.
   mutating func awaitsPending(_ serial: UInt32) -> Bool {
     pendings.update(serial) { $0.isAwaited = true } != nil
   }

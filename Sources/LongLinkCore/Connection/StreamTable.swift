@@ -12,11 +12,11 @@ package struct StreamTable: ~Copyable {
   private let windows: StreamWindows
   /// The largest item that this side accepts.
   let maxBody: Int
-  /// What credit the other side grants at first, and whether it holds senders back.
+  /// Determines the first credit of the other side, and whether credit holds senders back.
   private let carriage: Carriage
   /// The sum of all windows.
   private(set) var reserved = 0
-  /// What the sum can come to, without items that are larger than their windows.
+  /// The most that `reserved` can become, without items that are larger than their windows.
   private(set) var ceiling = 0
   /// The bytes of items that this side holds: arrived and not taken, or waiting to be sent.
   private(set) var heldBytes = 0
@@ -46,7 +46,7 @@ package struct StreamTable: ~Copyable {
   func slot(of serial: UInt32) -> Int? { table.slot(of: serial) }
   subscript(slot: Int) -> StreamState { table[slot: slot] }
 
-  /// Whether another window of this size fits into the limit; `extra` is allowed beside it.
+  /// Whether another window of this size fits into the limit plus `extra` bytes.
   package func hasRoom(for window: Int, extra: Int = 0) -> Bool {
     reserved + window <= limit + extra
   }
@@ -61,7 +61,7 @@ package struct StreamTable: ~Copyable {
   }
 
   /// Opens the stream that a request of the peer asks for in its metadata. Returns false if its
-  /// first credit does not fit into the limit of all windows. Throws if it is above the most.
+  /// first credit does not fit into the limit of all windows. Throws above `Wire.mostCredit`.
   mutating func open(_ serial: UInt32, _ metadata: ReceivedMetadata) throws(Violation) -> Bool {
     if let credit = metadata.credit, credit > Wire.mostCredit {
       throw Violation(
@@ -148,7 +148,7 @@ package struct StreamTable: ~Copyable {
     slot(of: serial).flatMap { self[$0].outgoing }?.hasEnded ?? true
   }
 
-  /// Changes the account of the receiving direction, where it is; nil if there is none.
+  /// Changes the account of the receiving direction in place; nil if there is none.
   @inline(__always)
   mutating func changeIncoming<Result, Failure>(
     _ slot: Int, _ change: (inout ItemInflow) throws(Failure) -> Result
