@@ -11,7 +11,7 @@ package struct ControlField: Equatable, Sendable {
   package let number: UInt32
   package let name: String
   package let kind: Kind
-  /// The number of bytes, if it is fixed; a field without any is absent.
+  /// The size of the field in bytes; nil if it varies. A field without bytes counts as absent.
   package let size: Int?
 
   package init(_ number: UInt32, _ name: String, _ kind: Kind = .number, size: Int? = nil) {

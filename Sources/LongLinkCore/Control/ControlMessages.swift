@@ -15,7 +15,7 @@ package struct Hello: Equatable, Sendable {
   package var name: String
   /// The first credit of each request with items that the client receives, in bytes.
   package var streamCredit: UInt32
-  /// What names the client on all its connections; nil for a client of this connection alone.
+  /// The client's identity on all its connections; nil for a client of this connection alone.
   package var clientID: ClientID?
 
   package init(
@@ -60,11 +60,11 @@ package struct Welcome: Equatable, Sendable {
   package var streamCredit: UInt32
   /// How long the client's credential is accepted, in milliseconds.
   package var credentialExpires: UInt32
-  /// Where the client's keys are kept; nil if they are not.
+  /// The key space of the client; nil if the server keeps none of its keys.
   package var keySpace: KeySpace?
-  /// For how long, in milliseconds.
+  /// For how long the server keeps answers under the client's keys, in milliseconds.
   package var keyRetention: UInt32
-  /// The clock of the store, in milliseconds.
+  /// The time of the clock of the server's key store, in milliseconds.
   package var keyTime: UInt64
 
   package init(
@@ -139,12 +139,12 @@ package struct Metadata: Equatable, Sendable {
   package var items: Bool
   /// Whether the responder ended the exchange itself: the response is not its handler's.
   package var interrupted: Bool
-  /// Request: where it is to run once. Response 412: the client's space now. Nil for none.
+  /// The key space of a request that runs once; in a response 412, the client's own now; or nil.
   package var keySpace: KeySpace?
-  /// Request: when it was first sent, by the store's clock, in milliseconds. Response 412: that
-  /// clock now. 0 for none.
+  /// Of a request that runs once, when it was first sent, by the clock of the key store, in
+  /// milliseconds; of a response 412, that clock now. 0 for none.
   package var keyTime: UInt64
-  /// Whether the response tells of an earlier request with this key.
+  /// Whether the response is about an earlier request with the same idempotency key.
   package var replayed: Bool
 
   package init(

@@ -4,19 +4,19 @@
 package struct KeySpace: Hashable, Sendable {
   /// The number of bytes.
   package static let size = 16
-  /// No space: what a client states that does not know any yet.
+  /// No key space: stated by a client that does not know its own yet.
   package static let none = KeySpace(0, 0)
 
   private let high: UInt64
   private let low: UInt64
 
-  /// Makes a space from its halves.
+  /// Makes a key space from its halves.
   package init(_ high: UInt64, _ low: UInt64) {
     self.high = high
     self.low = low
   }
 
-  /// Makes a space from 16 bytes, such as the first of a hash; nil for any other number.
+  /// Makes a key space from 16 bytes, such as the first of a hash; nil for any other number.
   package init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == KeySpace.size else { return nil }
     let halves = bytes.enumerated().reduce(into: (UInt64(0), UInt64(0))) { halves, byte in
@@ -36,7 +36,7 @@ package struct KeySpace: Hashable, Sendable {
 }
 
 extension ProtobufReader {
-  /// Reads a field of type `bytes` that is a space; nil if it is empty.
+  /// Reads a field of type `bytes` that is a key space; nil if it is empty.
   mutating func keySpace() throws(BodyError) -> KeySpace? {
     let range = try bytesInPlace()
     if range.isEmpty { return nil }
@@ -53,7 +53,7 @@ extension ProtobufReader {
   }
 }
 
-/// What a server has told a client about its keys: requests under a key run once there.
+/// The terms that a server has told a client whose requests under a key run once there.
 package struct OnceTerms: Equatable, Sendable {
   package let space: KeySpace
   /// For how long the store keeps an answer, in milliseconds; at least 1.

@@ -21,7 +21,7 @@ public struct ProtobufReader: ~Copyable {
   /// The body, which outlives the reader and has at least `end` bytes.
   @usableFromInline
   let body: UnsafePointer<UInt8>
-  /// From 0 to `end`.
+  /// The index in the body of the next byte to read, from 0 to `end`.
   @usableFromInline
   var position = 0
   /// The end of the current message.
@@ -38,7 +38,7 @@ public struct ProtobufReader: ~Copyable {
   /// The memory in bytes that the value can take before more is asked for.
   @usableFromInline
   package var allowance: Int
-  /// Where more is asked for. It outlives the reader. Nil if `allowance` is all there is.
+  /// The source of more allowance, which outlives the reader. Nil if `allowance` is all there is.
   private let memory: UnsafeMutablePointer<DecodingMemory>?
 
   /// Makes a reader of a whole control message or block of metadata, which must outlive it.

@@ -16,7 +16,7 @@ package struct ProtobufWriter {
 
   package mutating func bool(_ field: UInt8, _ value: Bool) { uint64(field, value ? 1 : 0) }
 
-  /// Writes a number even if it is 0.
+  /// Writes a field with a number, even if the number is 0.
   package mutating func present(_ field: UInt8, _ value: UInt64) {
     tag(field, WireType.varint)
     varint(value)

@@ -17,12 +17,12 @@ package struct ReceivedMetadata: Equatable, Sendable {
   package var items = false
   /// Whether the responder ended the exchange itself: the response is not its handler's.
   package var interrupted = false
-  /// Request: where it is to run once. Response 412: the client's space now. Nil for none.
+  /// The key space of a request that runs once; in a response 412, the client's own now; or nil.
   package var keySpace: KeySpace?
-  /// Request: when it was first sent, by the store's clock, in milliseconds. Response 412: that
-  /// clock now. 0 for none.
+  /// Of a request that runs once, when it was first sent, by the clock of the key store, in
+  /// milliseconds; of a response 412, that clock now. 0 for none.
   package var keyTime: UInt64 = 0
-  /// Whether the response tells of an earlier request with this key.
+  /// Whether the response is about an earlier request with the same idempotency key.
   package var replayed = false
   private var hasEntries = false
   /// The whole block; empty if it has no entries.
