@@ -13,12 +13,12 @@
   /// The numbers of requests on a link, ascending. All are on one link.
   private var carried: [UInt64] = []
   private var link: UInt32 = 0
-  /// The number of the request that is not encoded completely.
+  /// The number of the carried request that is not encoded completely; nil if all are.
   private var unfinished: UInt64?
   /// The number of the latest request that may have arrived and is on no link any more, plus 1.
   private var reached: UInt64 = 0
 
-  /// Whether the next request can be passed to this link.
+  /// Whether the first waiting request can be passed to this link.
   func admits(_ link: UInt32) -> Bool {
     carried.isEmpty || (self.link == link && unfinished == nil)
   }
@@ -55,7 +55,7 @@
   /// The index of a number in `carried`, or where to insert it.
   private func position(of number: UInt64) -> Int {
     var range = 0..<carried.count
-    // Most are appended.
+    // Most numbers are appended.
     if let last = carried.last, last < number { return carried.count }
     while !range.isEmpty {
       let middle = (range.lowerBound + range.upperBound) / 2

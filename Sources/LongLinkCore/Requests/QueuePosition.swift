@@ -2,14 +2,14 @@
 
 /// The properties of a waiting request that determine its turn.
 package struct WaitTerms: Equatable, Sendable {
-  /// Larger is more urgent.
+  /// The request's priority; a larger one is more urgent.
   package var priority: UInt32
-  /// The distant future if there is none.
+  /// The request's deadline; the distant future if it has none.
   package var deadline: LinkInstant
-  /// The size of its body, for the limit on all waiting requests.
+  /// The size of the request's body in bytes, for the limit on all waiting requests.
   package var bytes: Int
 
-  /// Whether its body is sent in fragments, if the peer supports them.
+  /// Whether the request's body is sent in fragments, if the peer supports them.
   package var isLarge: Bool { bytes > Wire.fragmentLimit }
 
   package init(priority: UInt32, deadline: LinkInstant, bytes: Int) {

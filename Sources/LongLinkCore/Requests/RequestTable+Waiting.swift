@@ -13,7 +13,7 @@ extension RequestTable {
   /// Distinguishes the wheel's keys of delayed requests from those of deadlines.
   static var resumeKey: UInt64 { 1 << 32 }
 
-  /// Requests that wait for a link, for room on it, or for their time.
+  /// The number of requests that wait for a link, for room on it, or for their time.
   @inlinable package var waitingCount: Int { waits.count }
 
   /// Queues a request.
@@ -36,7 +36,7 @@ extension RequestTable {
     waitingBytes += terms.bytes
   }
 
-  /// The time of a delayed request has come.
+  /// Lets a delayed request be sent, because its time has come.
   mutating func resume(_ serial: UInt32) {
     guard var wait = waits[serial], let entry = entries[serial] else { return }
     wait.timer = .none
@@ -51,7 +51,7 @@ extension RequestTable {
     entry(id) != nil && waits[id.serial].map { $0.timer != .none } ?? false
   }
 
-  /// Lets a delayed request be sent now.
+  /// Lets a delayed request be sent now, before its time.
   package mutating func endDelay(of id: RequestID) {
     guard isDelayed(id), let timer = waits[id.serial]?.timer else { return }
     wheel.remove(timer)

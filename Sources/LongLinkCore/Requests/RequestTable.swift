@@ -35,7 +35,7 @@
   /// The state of one request.
   @usableFromInline package struct Entry {
     @usableFromInline package let number: UInt64
-    /// The link that carries it; 0 if none does.
+    /// The link that carries the request; 0 if none does.
     @usableFromInline package var link: UInt32 = 0
     @usableFromInline package let notifiesCancel: Bool
     /// Whether the peer was told the remaining time.
@@ -113,7 +113,7 @@
   /// The bytes of all waiting requests.
   package internal(set) var waitingBytes = 0
 
-  /// Requests that have not ended.
+  /// The number of requests that have not ended.
   @inlinable package var count: Int { entries.count }
 
   /// Makes an empty table. The first request gets the serial `first`, or the lowest one.
@@ -207,10 +207,10 @@
 // MARK: - On links
 
 extension RequestTable {
-  /// Requests that links carry.
+  /// The number of requests that links carry.
   package var carriedCount: Int { newest.count + loads.reduce(0) { $0 + $1.count } }
 
-  /// Requests that one link carries.
+  /// The number of requests that one link carries.
   @inlinable @inline(__always)
   package func carriedCount(by link: UInt32) -> Int {
     newest.link == link ? newest.count : olderCount(by: link)
@@ -235,7 +235,7 @@ extension RequestTable {
     }
   }
 
-  /// A link carries a request now.
+  /// Records that a link carries a request now.
   package mutating func placed(
     _ id: RequestID, on link: UInt32, _ position: OutputPosition, isTimeTold: Bool = false
   ) {
@@ -251,7 +251,7 @@ extension RequestTable {
     }
   }
 
-  /// A queued request has begun to be sent.
+  /// Records that a queued request has begun to be sent.
   package mutating func began(
     _ serial: UInt32, on link: UInt32, at begin: UInt64, ordinal: UInt64
   ) {
@@ -261,7 +261,7 @@ extension RequestTable {
     }
   }
 
-  /// A queued request has been encoded to its end.
+  /// Records that a queued request has been encoded to its end.
   package mutating func finished(_ serial: UInt32, on link: UInt32) {
     guard let entry = entries[serial], entry.link == link, entry.isOrdered else { return }
     lane.finished(entry.number)
@@ -312,7 +312,7 @@ extension RequestTable {
     if isOrdered { lane.removed(number) }
   }
 
-  /// An ordered request may have arrived.
+  /// Records that a request may have arrived, if it is ordered.
   package mutating func arrived(_ entry: Entry) {
     if entry.isOrdered { lane.arrived(entry.number) }
   }
@@ -329,8 +329,8 @@ extension RequestTable {
     !entry.isOrdered || lane.isUnpassed(id.number)
   }
 
-  /// Gives a request that no link carries another serial, so that a late response to the old one is
-  /// not taken for its own.
+  /// Gives another serial to a request that no link carries, so that a late response to the old
+  /// serial is not taken for its own.
   package mutating func renew(_ id: RequestID, deadline: LinkInstant) -> RequestID {
     guard var entry = entries.remove(id.serial) else { return id }
     precondition(entry.number == id.number && entry.link == 0 && !waits.contains(id.serial))
