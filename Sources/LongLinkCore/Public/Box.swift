@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value in memory of its own: for what is large, rarely there, or shared.
+/// A value in memory of its own, for values that are large, rarely there, or shared.
 ///
 /// A shared value that changes is a `Mutex` or an `Atomic`.
 package final class Box<Value: ~Copyable> {

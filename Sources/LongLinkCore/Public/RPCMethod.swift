@@ -55,7 +55,7 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
   package let name: String
   package let service: String
 
-  /// That of a request without a method.
+  /// The name of a request without a method.
   @usableFromInline package static let none = MethodName("")
 
   package init(_ name: String, of service: String = "") {

@@ -40,10 +40,10 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
   /// 409: the idempotency key was used for another request. In a goaway: the client has too many
   /// connections, and newer ones than this.
   public static let conflict: ResponseCode = 409
-  /// 410: what the request refers to is no longer kept. To a request that runs once: it has run, or
-  /// may have, and its response is not to be had.
+  /// 410: what the request refers to is no longer kept. A request that runs once has run, or may
+  /// have, and its response is not available.
   public static let gone: ResponseCode = 410
-  /// 412: a request that runs once named a space or a time that does not hold for its client here.
+  /// 412: a request that runs once named a key space or time that is not valid for its client here.
   public static let preconditionFailed: ResponseCode = 412
   /// 413: the body exceeds the accepted size.
   public static let tooLarge: ResponseCode = 413
