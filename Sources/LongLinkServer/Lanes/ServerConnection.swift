@@ -121,7 +121,7 @@ final class ServerConnection {
   func expires(after time: Int64?) {
     if let expiryTimer { lane.loop.cancel(expiryTimer) }
     expiryTimer = nil
-    // A short link is over with its request.
+    // A short link ends with its request.
     guard let time, !link.connection.settings.isShort else { return }
     expiryTimer = lane.loop.schedule(at: lane.loop.now + time, self, token: Timer.expiry.rawValue)
   }
@@ -135,7 +135,7 @@ final class ServerConnection {
     lane.credentialExpired(self)
   }
 
-  /// Lets the credential expire whose time was over before its renewal was refused.
+  /// Lets the credential expire if its time was over before its renewal was refused.
   func notRenewed() {
     if expiryTimer == LoopTimer.none { expired() }
   }
@@ -168,8 +168,8 @@ extension ServerConnection: TimerHandler {
   func timerFired(token: UInt64) {
     if token == Timer.expiry.rawValue { return expired() }
     drainTimer = nil
-    // The end of the connection fails what still runs: no response could claim that a handler
-    // made it. Items that were written leave first. Nothing else is waited for.
+    // Closing fails the requests that still run: no response could claim to be the handler's. Items
+    // that were written are sent first; nothing else is waited for.
     if !link.connection.streams.isEmpty || link.connection.settings.isShort {
       link.shutDown(saying: notice)
     } else {
@@ -296,7 +296,7 @@ extension ServerConnection: PeerOwner {
     _ type: MessageType, _ body: RequestBody, _ options: RequestOptions, _ completion: Completion,
     after delay: Int64
   ) -> RequestID {
-    // No later connection carries what fails here, so that to try again would be in vain.
+    // No later connection carries a request that fails here, so retrying would be in vain.
     let hasLeft = link.connection.goodbyes.ofPeer != nil
     guard let failure = hasLeft ? peer.endedError : failureOfRequests else {
       return requests.submit(

@@ -238,7 +238,7 @@ final class ServerLane {
     if let accepted = connection.accepted.take(), !accepted.opened() {
       return link.close(.closedByPeer)
     }
-    // A short link is one exchange: nobody can do anything with its peer.
+    // A short link carries a single exchange, so its peer is of no use to the application.
     guard !link.connection.settings.isShort else { return }
     link.log(.debug, "Connection opened", ["name": "\(PeerText(link.connection.agreement.name))"])
     connection.wasOpened = true
