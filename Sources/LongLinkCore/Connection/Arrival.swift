@@ -19,7 +19,7 @@
 
 /// A received message, valid as long as a `BodySlice`.
 ///
-/// One is passed on for every message. It contains only a few numbers, so that this is cheap.
+/// It contains only a few numbers, so that passing it on is cheap.
 @usableFromInline package struct Arrival: Equatable, Sendable {
   /// The start of the payload; the metadata precedes it.
   @usableFromInline var start: Int

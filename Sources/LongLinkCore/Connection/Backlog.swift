@@ -15,7 +15,7 @@ struct Backlog: ~Copyable {
     let head: FrameHead
     let body: [UInt8]
     let priority: UInt32
-    /// Whether it is sent in fragments.
+    /// Whether the message is sent in fragments.
     let isLarge: Bool
     /// The index in the body of the next byte to encode.
     var sent = 0
@@ -33,7 +33,7 @@ struct Backlog: ~Copyable {
   /// The message whose next piece should be encoded.
   struct Next: Equatable, Sendable {
     let slot: Int
-    /// Whether it is sent in fragments.
+    /// Whether the message is sent in fragments.
     let isLarge: Bool
     /// Whether the message is due because `patience` bytes of others have passed it.
     let isOverdue: Bool

@@ -17,11 +17,11 @@ package struct InboundID: Hashable, Sendable {
 package enum InboundEnding: Equatable, Sendable {
   /// Its handler has returned, and the response is encoded.
   case answered
-  /// It gets a response before any handler was called.
+  /// The request gets a response before any handler was called.
   case refused
   /// The peer has cancelled it.
   case cancelled
-  /// It gets a response in place of its handler, which still runs.
+  /// The request gets a response in place of its handler, which still runs.
   case interrupted
   /// The connection has ended.
   case abandoned

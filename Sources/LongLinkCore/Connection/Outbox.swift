@@ -13,9 +13,9 @@
 package struct Outbox: ~Copyable {
   /// What became of an appended frame.
   package enum Placement: Equatable, Sendable {
-    /// Its first byte has this offset in the stream.
+    /// The frame's first byte has this offset in the stream.
     case encoded(at: UInt64)
-    /// It is queued; an event reports when it begins.
+    /// The frame is queued; an event reports when it begins.
     case queued
   }
 

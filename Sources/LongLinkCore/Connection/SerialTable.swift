@@ -254,5 +254,5 @@
   }
 }
 
-// It is the only owner of its memory, and cannot be copied.
+// The table is the only owner of its memory, and cannot be copied.
 extension SerialTable: @unchecked Sendable where Value: Sendable {}

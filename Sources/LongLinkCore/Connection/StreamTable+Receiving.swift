@@ -113,7 +113,7 @@ extension StreamTable {
       var granted = inflow
       granted.granted(lump, at: now)
       let growth = granted.reserved - inflow.reserved
-      // What is reserved for the stream is there, whatever the items of others take.
+      // Memory that is reserved for this stream is there, whatever the items of others take.
       return growth <= 0 || hasRoom(for: growth, extra: extra)
     }
     if lump > 0, !fits(lump) {

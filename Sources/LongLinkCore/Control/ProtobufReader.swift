@@ -194,7 +194,7 @@ extension ProtobufReader {
     guard let memory = unsafe memory else {
       throw BodyError(.tooLarge, detail: "decoding takes more memory than a control message may")
     }
-    // It outlives the reader, and nothing else uses it meanwhile.
+    // `memory` outlives the reader, and nothing else uses it meanwhile.
     allowance = try unsafe memory.pointee.allowance(after: allowance)
   }
 
