@@ -24,7 +24,7 @@ package final class DecodedMemory: DecodingAccount {
     self.share = share
   }
 
-  /// The bytes that count as the connection's; 0 once it has ended.
+  /// The bytes of decoded bodies that count as the connection's; 0 once the connection has ended.
   var bytes: Int { state.withLock { $0.hasEnded ? 0 : $0.bytes } }
 
   package func take(_ count: Int, besides counted: Int) -> Bool {
@@ -85,7 +85,7 @@ package final class DecodedLease: Sendable {
   }
 }
 
-/// The memory of the decoded item that a handler has read last, until this is released.
+/// Holds the memory of the decoded item that a handler has read last, until `release` is called.
 final class ItemMemory: Sendable {
   private let account: DecodedMemory
   private let lease = Mutex<DecodedLease?>(nil)
@@ -94,7 +94,7 @@ final class ItemMemory: Sendable {
     self.account = account
   }
 
-  /// Decodes an item. Release the one before first.
+  /// Decodes an item. Call `release` for the previous item first.
   func decode<Item: BodyDecodable>(
     _ type: Item.Type, from bytes: [UInt8]
   ) throws(BodyError) -> Item {

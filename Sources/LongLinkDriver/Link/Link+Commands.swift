@@ -53,7 +53,7 @@ extension Link {
     settleAtEndOfTurn()
   }
 
-  // MARK: Of streams, and without effects
+  // MARK: Streams, and commands without effects
 
   /// Gives the core a command about a stream.
   @inline(__always)
@@ -83,8 +83,8 @@ extension Link {
     return isSent
   }
 
-  /// Sends a response with a code and bytes, unless the request has ended. With `isInterrupting`,
-  /// it stands for a handler that still runs.
+  /// Sends a response with a code and bytes, unless the request has ended. `isInterrupting` tells
+  /// the peer that the handler may still run.
   @discardableResult
   func respond(
     _ id: InboundID, code: ResponseCode, isRefused: Bool = false, isInterrupting: Bool = false,
@@ -124,13 +124,13 @@ extension Link {
 
   // MARK: Counting
 
-  /// Counts what handlers and pushes do.
+  /// Changes the counters of the link, or its totals once the link has ended.
   @inline(__always)
   func count(_ change: (inout ConnectionCounters) -> Void) {
     if let totals { change(&totals.counters) } else { change(&core.counters) }
   }
 
-  /// Adds the counters of an ended link to `totals`, and later also what it still counts.
+  /// Adds the counters of this ended link to `totals`, where it counts from now on.
   package func count(in totals: ConnectionTotals) {
     totals.counters += core.counters
     self.totals = totals
@@ -177,7 +177,7 @@ extension Link {
     if isUnused(by: requests) { shutDown() }
   }
 
-  /// Leaves the link if it is as unused as for `shutDownIfUnused`; the server then closes it.
+  /// Leaves the link if it is unused, as for `shutDownIfUnused`; the server then closes it.
   package func leaveIfUnused(by requests: Requests) {
     guard isUnused(by: requests) else { return }
     core.leave(at: loop.now)

@@ -46,8 +46,8 @@ extension Link {
       isSmall: memory.isSmall(core.inbound, counted: account.told.open)) == nil
   }
 
-  /// Frees the peer's input once it is no longer parsed, because handlers that still run may
-  /// retain the link, and counts what they hold as theirs.
+  /// Frees the peer's input once it is no longer parsed, since handlers that still run may retain
+  /// the link. From then on, decoded bodies count as those of abandoned requests.
   func releaseMemory() {
     if !buffer.isLent { core.releaseInput() }
     core.inbox.forgetMetadata()

@@ -46,8 +46,8 @@ extension Link: TransportHandler {
     deliver()
   }
 
-  /// Learns why a transport is ready of which nothing is expected: it has failed. That is read even
-  /// while reading is suspended, because it would stay ready.
+  /// Reads the error of a transport that is ready although the peer has ended its side. This
+  /// happens even while reading is suspended, because the transport would stay ready.
   private func readFailure() {
     guard isAlive else { return }
     do throws(SocketError) {
@@ -85,7 +85,7 @@ extension Link: TransportHandler {
         deliver()
       }
       if buffer.takeBack(from: &core.inbox, on: loop) {
-        // Not before: the input was the loop's.
+        // Only now, because until here the input was the loop's queue.
         if !core.isLive { releaseMemory() }
       } else {
         buffer.releaseRoom(of: &core.inbox, to: loop)
@@ -137,8 +137,8 @@ extension Link: TransportHandler {
     awaitEndOfTurn()
   }
 
-  /// Stops watching for bytes while reading is on hold. If the end of a turn is scheduled, it does
-  /// that instead, because its write may end the hold.
+  /// Stops watching for bytes while reading is on hold. If the end of a turn is scheduled, this is
+  /// done there, because the turn's write may end the hold.
   func updateReadInterest() {
     guard isAlive, isConnected, !endsTurn else { return }
     if core.holdsReading { gate.hold() }

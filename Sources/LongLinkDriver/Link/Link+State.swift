@@ -3,7 +3,7 @@
 package import LongLinkCore
 package import LongLinkTransport
 
-// The properties of a link. More is read from its `connection`.
+// More properties of a link. The others are those of its `connection`.
 
 extension Link {
   /// Whether requests and pushes may be sent.
@@ -15,7 +15,7 @@ extension Link {
   /// How the transport is secured; nil for a plain one.
   package var security: ConnectionSecurity? { layer?.security }
   /// How long the peer, or a proxy in its place, asked to wait when the transport broke, in
-  /// nanoseconds.
+  /// nanoseconds; nil if neither asked.
   var retryAfter: Int64? { layer?.retryAfter }
   /// Why the transport could not be secured, or is no longer secure; nil if it did not fail.
   package var securityFailure: SecurityFailure? {
@@ -24,34 +24,34 @@ extension Link {
   /// Whether the peer's system has answered the connect.
   package var isReached: Bool { isConnected || isAlive && layer?.isHandshaking == true }
 
-  /// Who the client is, and whether it is accepted.
+  /// The commands that identify, accept and refuse the client of this link.
   package var identity: IdentityPort { IdentityPort(link: self) }
-  /// What people are told of the end. Ask for it before the link has ended, except for a failure of
-  /// its security or a timeout.
+  /// The explanation of the link's end for people. Ask for it before the link has ended, unless its
+  /// security has failed or a timeout has passed.
   package var ending: LinkEnding { LinkEnding(of: self) }
 
-  /// Whether a request or push may be sent; large ones have a mark of their own, too.
+  /// Whether a request or push may be sent. Those in fragments also have a water mark of their own.
   package var hasRoom: Bool { core.isOpen && !core.marks.isAbove }
 
   // MARK: The message that is being delivered to the owner
 
-  /// Takes its body; call it once.
+  /// Takes the message's body; call it once.
   @inline(__always)
   package func takeBody(of message: Arrival) -> [UInt8] {
     core.inbox.takeBytes(of: message.payload)
   }
 
-  /// Its metadata, if any.
+  /// The message's metadata; nil if it has none.
   package func metadata(of message: Arrival) -> ReceivedMetadata? {
     message.hasMetadata ? core.inbox.metadata.last : nil
   }
 
-  /// Its metadata, if that holds more than the remaining time.
+  /// The message's metadata; nil if it contains at most the remaining time.
   func notableMetadata(of message: Arrival) -> ReceivedMetadata? {
     message.hasMetadata && !core.inbox.metadata.isPlain ? core.inbox.metadata.last : nil
   }
 
-  /// The remaining time that it states, in milliseconds, if any.
+  /// The remaining time in the message's metadata, in milliseconds; nil if there is none.
   func remaining(of message: Arrival) -> UInt32? {
     message.hasMetadata ? core.inbox.metadata.last.remaining : nil
   }

@@ -24,10 +24,10 @@ package final class Link {
   /// The core, for reading. Only the link's commands change it.
   @inline(__always)
   package var connection: Connection { _read { yield core } }
-  /// Logs a line that the peer can cause, with the connection's identity; each message is
-  /// rate-limited.
+  /// The log for lines that the peer can cause, which is rate-limited. Its lines identify the
+  /// connection.
   package let log: LinkLog
-  /// Owned by the link, and not used once the link has ended.
+  /// The transport, which the link owns. It is not used once the link has ended.
   let transport: any Transport
   /// The transport's layer; nil for a plain one.
   let layer: (any TransportLayer)?
@@ -53,7 +53,7 @@ package final class Link {
   @safe @exclusivity(unchecked) var account = MemoryAccount()
   @safe @exclusivity(unchecked) var gate = ReadGate()
   @safe @exclusivity(unchecked) var buffer = ReadBuffer()
-  /// What holds reading while the peer sends faster than it may; nil if it may send at any rate.
+  /// The brake on a peer that sends faster than it may; nil if it may send at any rate.
   let brake: ReadBrake?
   /// The totals in which the link counts once it has ended.
   @safe @exclusivity(unchecked) var totals: ConnectionTotals?
@@ -85,7 +85,7 @@ package final class Link {
   }
 
   package var peer: SocketAddress? { log.peer }
-  /// What a short link's way is called in errors and logs; nil on a long link.
+  /// The name of a short link's way, for errors and logs; nil on a long link.
   package var way: String? { log.way }
 
   /// Starts the link; its events go to `owner`.
@@ -150,7 +150,7 @@ package final class Link {
     return true
   }
 
-  /// Sends waiting requests and pushes when there is room again. Each kind goes first in turn.
+  /// Sends waiting requests and pushes when there is room again. They take turns at going first.
   package func shareRoom(_ requests: Requests?, _ pushes: PushQueue?) {
     pushesGoFirst.toggle()
     if pushesGoFirst { pushes?.pump(over: self) }

@@ -55,7 +55,7 @@ package struct LinkEnding {
 
   private var peer: String { role == .client ? "server" : "client" }
 
-  /// The security failure for a reason that the core has found, where the transport knows of none.
+  /// The security failure in a close reason, for a transport that reports none; nil without one.
   static func failure(_ reason: CloseReason?, of role: Role) -> SecurityFailure? {
     guard case .securityFailed(let code) = reason else { return nil }
     let (peer, side) = role == .client ? ("server", "client") : ("client", "server")

@@ -12,7 +12,7 @@ package struct LinkMemory {
   package let decoded: DecodedMemory?
 
   private static let fewRequests = 4
-  /// A message of 64 KiB in a buffer that doubled to hold it, and four requests.
+  /// The most bytes of a small connection: a doubled buffer for 64 KiB, and four requests.
   private static let smallBytes = 2 * 65_536 + 4 * HeldMemory.ofRequest
 
   init(in share: MemoryShare?) {
@@ -29,8 +29,8 @@ package struct LinkMemory {
   @inline(__always)
   var hasRoom: Bool { share?.hasRoom ?? true }
 
-  /// Whether the server has room for another request of a connection with these, in its reserve if
-  /// not elsewhere.
+  /// Whether the server has room for one more request of a connection with these requests. The
+  /// reserve counts where such a connection may use it.
   func hasRoom(for requests: borrowing InboundTable) -> Bool {
     hasRoom || hasReserve(for: requests)
   }
@@ -42,8 +42,8 @@ package struct LinkMemory {
     return budget.mustEvict || !hasRoom(for: requests)
   }
 
-  /// Whether the reserve has room and a connection with these requests may use it: they are few and
-  /// none outlived its deadline or cancel. Peers that leave many behind cannot shut it out.
+  /// Whether the reserve has room for another of these requests: they have to be few, and none may
+  /// have outlived its deadline or cancel. So peers that leave many behind cannot use it up.
   func hasReserve(for requests: borrowing InboundTable) -> Bool {
     guard let budget = share?.budget, budget.hasReserve else { return false }
     return LinkMemory.areFew(requests)

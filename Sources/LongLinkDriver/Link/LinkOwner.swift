@@ -25,7 +25,7 @@ package protocol LinkOwner: AnyObject {
   func requestsCarried(by link: Link) -> Int
   /// The link has ended; this is its last event.
   func link(_ link: Link, endedWith reason: CloseReason)
-  /// All output has been written.
+  /// The link has written all of its output.
   func linkWroteAll(_ link: Link)
 }
 
@@ -38,7 +38,7 @@ extension LinkOwner {
 }
 
 extension LinkNews {
-  /// Tells the record of a link, the log and the owner, as far as they are there and it is theirs.
+  /// Records or logs these news where that is due, and calls the owner's function for them.
   func tell(_ owner: (any LinkOwner)?, of link: Link) {
     switch self {
     case .life(let news): link.record?.note(news, of: link)

@@ -13,7 +13,7 @@ package struct MemoryAccount {
   private var heldSince = LinkInstant(nanoseconds: 0)
   /// When the peer last made progress: since then, less than an eighth of what is held has moved.
   private var movedAt = LinkInstant(nanoseconds: 0)
-  /// The bytes that had been read and written by then.
+  /// The bytes that had been read and written at `movedAt`.
   private var movedUntilThen: UInt64 = 0
 
   /// How much a connection counts when the server picks one to evict.

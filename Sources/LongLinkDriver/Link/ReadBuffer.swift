@@ -15,8 +15,8 @@ struct ReadBuffer {
   /// The largest buffer that a loop keeps for transports with a partial frame.
   private static let largestSpare = 524_288
 
-  /// Prepares the input for a read of this size. `isFresh` says that the peer is to make this side
-  /// hold little: a large spare buffer is not for a peer that nobody knows.
+  /// Prepares the input for a read of this size. `isFresh` says that the connection is not open
+  /// yet: such a peer gets no large spare buffer.
   mutating func begin(_ size: Int, into inbox: inout Inbox, isFresh: Bool, on loop: EventLoop) {
     isLent = inbox.input.isEmpty
     if isLent {
@@ -42,7 +42,7 @@ struct ReadBuffer {
     return true
   }
 
-  /// Gives the input to the loop if it is large compared with what waits in it.
+  /// Gives the input buffer to the loop if it is large compared with the unparsed rest.
   func releaseRoom(of inbox: inout Inbox, to loop: EventLoop) {
     guard !isLent else { return }
     inbox.input.releaseRoom(to: &loop.spareQueue, upTo: ReadBuffer.largestSpare)

@@ -97,7 +97,7 @@ struct ReadGate: Equatable {
     return Allowance(size: size, reads: min(ReadGate.readsPerTurn, size / ReadGate.littleRead))
   }
 
-  /// Notes that the last read of a turn has found all that it asked for.
+  /// Notes that the last read of a turn was full, so that more bytes may wait.
   mutating func leaveBytes() { leavesBytes = true }
 
   // MARK: Turns for handlers
