@@ -10,7 +10,7 @@ package indirect enum AccessCondition: Sendable {
   case all([AccessCondition])
   case custom(@Sendable (Peer) -> Bool)
 
-  /// Whether it allows a peer; on the loop.
+  /// Whether the condition allows a peer; call it on the loop.
   package func allows(_ peer: Peer) -> Bool {
     switch self {
     case .everyone: true
@@ -24,7 +24,7 @@ package indirect enum AccessCondition: Sendable {
     }
   }
 
-  /// Whether it allows nobody without a principal.
+  /// Whether the condition refuses every peer without a principal.
   package var needsPrincipal: Bool {
     switch self {
     case .everyone, .custom: false
@@ -34,7 +34,7 @@ package indirect enum AccessCondition: Sendable {
     }
   }
 
-  /// Whether it allows every peer, so that there is nothing to check.
+  /// Whether the condition allows every peer, so that there is nothing to check.
   package var isOpen: Bool {
     if case .everyone = self { true } else { false }
   }

@@ -10,12 +10,12 @@
 /// from sharing. It is used on its loop alone.
 package final class HandlerQueue: @unchecked Sendable {
   private let loop: EventLoop
-  // The handlers that wait, each with the next one.
+  // The waiting handlers, linked by their `next`.
   private var first: RunningHandler?
   private var last: RunningHandler?
   /// The number of handlers that get tasks of their own before another task is shared.
   private var unshared = 0
-  /// The last such number: it doubles while handlers of shared tasks are suspended.
+  /// The last number set in `unshared`: it doubles while handlers of shared tasks are suspended.
   private var penalty = 0
 
   /// The most handlers that one task runs, because a loop reads its clock between jobs.
@@ -71,7 +71,7 @@ package final class HandlerQueue: @unchecked Sendable {
     shared.task = Task(executorPreference: loop) { () async throws -> Void in
       await self.runWaiting(in: shared)
     }
-    // The next job of the loop: the task has ended, or is suspended.
+    // When the loop runs this job, the shared task has ended or is suspended.
     loop.execute { self.goOn(after: shared) }
   }
 

@@ -14,8 +14,8 @@ public struct InboundRequest: Sendable {
   public let peer: Peer
   /// When the peer stops waiting for the response; nil if it set no deadline.
   public let deadline: LinkInstant?
-  /// Nil in the usual case, where there is nothing but the time that remains. Apart from the
-  /// request, which is small without it.
+  /// The request's metadata, stored separately to keep the request small; nil in the usual case,
+  /// where it holds at most the remaining time.
   private let extras: Box<ReceivedMetadata>?
 
   /// `metadata` is nil if it holds nothing but the deadline.

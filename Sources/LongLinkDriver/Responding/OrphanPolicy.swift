@@ -11,17 +11,17 @@ package enum OrphanPolicy: Sendable {
   /// at most this many nanoseconds, or until its request's deadline. Other tasks are cancelled.
   case goOn(atMost: Int, holding: Int, for: Int64)
 
-  /// How long one goes on at most, in nanoseconds.
+  /// The longest time that a handler goes on after its link has ended, in nanoseconds.
   var time: Int64 {
     if case .goOn(_, _, let time) = self { time } else { 0 }
   }
 
-  /// The handlers of one peer that go on.
+  /// Counts the handlers of one peer that go on although their links have ended.
   struct Count {
     private var number = 0
     private var bytes = 0
 
-    /// Counts one more with this many bytes, and returns true, if the policy has room for it.
+    /// Counts another handler, which holds `count` bytes. Returns false if the policy forbids it.
     mutating func takes(_ count: Int, _ policy: OrphanPolicy) -> Bool {
       guard case .goOn(let most, let mostBytes, _) = policy, number < most,
         bytes + count <= mostBytes

@@ -6,20 +6,20 @@ internal import Synchronization
 
 /// The owner of a `Peer`'s connection; used on the loop.
 package protocol PeerOwner: RequestSink, PushSink {
-  /// The requests that it has sent; nil if there were none.
+  /// The requests that the owner has sent; nil if there were none.
   var requestsIfAny: Requests? { get }
-  /// Does something to the connection with this number.
+  /// Performs a command on the connection with this number.
   func perform(_ command: PeerCommand, on id: UInt64)
 }
 
-/// What is done to a peer's connection.
+/// A command for a peer's connection.
 package enum PeerCommand: Sendable {
-  /// Closes it once its output is written.
+  /// Closes the connection once its output is written.
   case close
-  /// Tells that the client has a newer one. Pings it, and closes it if nothing comes within the
-  /// heartbeat's timeout.
+  /// Announces that the client has a newer connection, pings this one, and closes it if nothing
+  /// arrives within the heartbeat's timeout.
   case probe
-  /// Lets it end in favour of newer connections of the same client.
+  /// Lets the connection end in favour of newer ones of the same client.
   case leave
 }
 
@@ -31,12 +31,12 @@ package protocol PeerClient: AnyObject, Sendable {
   var current: Peer? { get }
   /// The open connections in the order in which they were accepted.
   var open: [Peer] { get }
-  /// These, and those that were told to end in favour of newer ones.
+  /// The connections in `open`, and those that were told to end in favour of newer ones.
   var connected: [Peer] { get }
-  /// Makes room for a push that is handed to another loop. Throws `overloaded` if there is none,
-  /// and the error of an earlier one that could not be sent there.
+  /// Makes room for a push that is handed to another loop. Throws `overloaded` if there is no room,
+  /// and the error of an earlier push that could not be sent there.
   func handOver(_ type: MessageType, bytes: Int) throws(LongLinkError)
-  /// Gives the room back; with the error of a push that could not be sent.
+  /// Frees the room of a push that was handed over. `failure` is its error if it was not sent.
   func handedOver(bytes: Int, _ failure: LongLinkError?)
 }
 
@@ -114,7 +114,7 @@ public final class Peer: RequestSender {
       owner.map { $0.state(of: id) } ?? rest?.state(of: id)
     }
 
-    /// Takes no more requests.
+    /// Releases the owner, so that it gets no more requests.
     func detach() {
       if let requests = owner?.requestsIfAny, requests.count > 0 { rest = requests }
       owner = nil
@@ -132,19 +132,19 @@ public final class Peer: RequestSender {
   /// The number of the connection on which you got the peer, which is unique among the connections
   /// of this server or client.
   public let connectionID: UInt64
-  /// The address of that connection, if known.
+  /// The peer's address on the connection on which you got the peer; nil if it is unknown.
   public let address: SocketAddress?
-  /// The loop of that connection.
+  /// The event loop of the connection on which you got the peer.
   public let loop: EventLoop
   private let reference: LoopBound<Reference>
   private let ownPort: SenderPort
-  /// Set before anything that the peer sends is acted on, and again when its credential is renewed.
+  /// Who the peer is: set before its messages are acted on, and when its credential is renewed.
   private let identity = Mutex(Identity())
-  /// What its messages take, decoded; nil on a client.
+  /// The memory of the peer's decoded messages; nil on a client.
   let decoded: DecodedMemory?
-  /// The handlers of its requests.
+  /// The handlers of the peer's requests.
   let routes: Routes
-  /// Where handlers log what they say of its requests.
+  /// The log for what handlers report about the peer's requests.
   let log: PeerLog
 
   /// Who the peer is, and how its connection is secured.
@@ -158,7 +158,7 @@ public final class Peer: RequestSender {
   public var id: UInt64 { client?.id ?? connectionID }
   /// Where the requests to the peer go.
   public var senderPort: SenderPort { target.ownPort }
-  /// The client, with its other connections; nil if it is a client of this connection alone.
+  /// The client with all of its connections; nil if it is known on this connection alone.
   package var client: (any PeerClient)? { identity.withLock(of: self) { $0.client } }
   /// The peer of the connection that carries what is sent now.
   private var target: Peer { client?.current ?? self }
@@ -172,8 +172,8 @@ public final class Peer: RequestSender {
     identity.withLock(of: self) { $0.security }?.value
   }
 
-  /// Records who the peer is; on the loop, before anything that it sends is acted on, or with what
-  /// has changed about it. A client and a security that are known stay as they are.
+  /// Records who the peer is; on the loop, before its messages are acted on, or when its identity
+  /// has changed. A nil `client` and a second `security` change nothing.
   package func identified(
     as principal: PrincipalRecord?, security: ConnectionSecurity?, client: (any PeerClient)? = nil
   ) {
@@ -261,9 +261,9 @@ public final class Peer: RequestSender {
     for peer in client?.connected ?? [self] { peer.perform(.close) }
   }
 
-  /// What happens to the connection on which you got the peer: what has happened so far, and then
-  /// each event when it comes. Each comes once; `draining` comes again if the end is moved forward.
-  /// It ends with the connection.
+  /// The events of the connection on which you got the peer: first those of the past, then each one
+  /// when it happens. Each comes once; `draining` comes again if the end is moved forward. The
+  /// sequence ends with the connection.
   ///
   /// A handler that runs for long, such as that of a stream, can come to an end by itself instead
   /// of being cut: see also `InboundRequest.untilDraining` and `Items.untilDraining`. What goes to
@@ -286,7 +286,7 @@ public final class Peer: RequestSender {
     return stream
   }
 
-  /// The number of those that listen to `events`; on the loop.
+  /// The number of listeners to `events`; read it on the loop.
   package var eventListeners: Int { reference.value.events?.listenerCount ?? 0 }
 
   /// Tells what happens to the connection, and returns whether it is the first event of its kind;
@@ -299,7 +299,7 @@ public final class Peer: RequestSender {
     return events.announce(event)
   }
 
-  /// Does something to the connection, on its loop, unless it has ended.
+  /// Performs a command on the connection, on its loop, unless the connection has ended.
   package func perform(_ command: PeerCommand) {
     loop.execute { [reference, connectionID] in
       reference.value.owner?.perform(command, on: connectionID)

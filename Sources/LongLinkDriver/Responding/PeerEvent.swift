@@ -19,23 +19,23 @@ public enum PeerEvent: Hashable, Sendable {
   case leaving
 }
 
-/// What has happened to a connection, and who listens; used on its loop.
+/// The past events of a connection, and its listeners; used on its loop.
 final class PeerEvents {
   private var past: [PeerEvent] = []
   private var listeners: [(id: UInt64, continuation: AsyncStream<PeerEvent>.Continuation)] = []
 
   private static let count = Atomic<UInt64>(0)
 
-  /// A number for a listener; on any thread.
+  /// Returns a new number for a listener; call it on any thread.
   static func nextID() -> UInt64 { count.add(1, ordering: .relaxed).newValue }
 
   var listenerCount: Int { listeners.count }
 
-  /// Tells an event, in place of an earlier one of its kind. Returns whether it is the first.
+  /// Sends an event to all listeners. Returns whether it is the first of its kind.
   func announce(_ event: PeerEvent) -> Bool {
     let earlier = past.firstIndex { $0.isLike(event) }
     if let earlier {
-      // It is told again if it says something else: an earlier end.
+      // An event of the same kind is sent again only if it differs, as with an earlier end.
       guard past[earlier] != event else { return false }
       past[earlier] = event
     } else {
@@ -45,7 +45,7 @@ final class PeerEvents {
     return earlier == nil
   }
 
-  /// Tells all events to another listener.
+  /// Adds a listener, and sends it all past events.
   func add(_ id: UInt64, _ continuation: AsyncStream<PeerEvent>.Continuation) {
     for event in past { continuation.yield(event) }
     listeners.append((id, continuation))
@@ -58,7 +58,7 @@ final class PeerEvents {
     return listeners.isEmpty && past.isEmpty
   }
 
-  /// No more events come.
+  /// Ends the sequences of all listeners.
   func finish() {
     for listener in listeners { listener.continuation.finish() }
     listeners = []

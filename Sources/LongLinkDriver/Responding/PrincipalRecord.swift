@@ -28,7 +28,7 @@ package struct PrincipalRecord: Hashable, Sendable {
 }
 
 extension String {
-  /// Whether a text has the same bytes. `==` also takes texts for equal that are written with
-  /// other characters and look the same, which is too little to tell principals apart.
+  /// Whether two texts have the same bytes. `==` also equates different characters that look the
+  /// same, which is too lax for principals.
   package func isSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
 }

@@ -22,7 +22,7 @@ extension Responder {
     }
   }
 
-  /// What a log line says of a request, with the name of its method if that has one.
+  /// The metadata of a log line about a request, with the name of its method if that has one.
   func metadata(
     _ type: MessageType, _ serial: UInt32, _ others: Logger.Metadata
   ) -> Logger.Metadata {
@@ -99,8 +99,8 @@ extension Responder {
     }
   }
 
-  /// Refuses a request whose body does not decode, or not within its memory. A client may retry the
-  /// latter if another time can differ.
+  /// Refuses a request whose body does not decode, or needs too much memory. The client may retry
+  /// it if there may be enough memory at another time.
   private func refuse(_ request: InboundRequest, _ reason: BodyError, on link: Link) {
     let code: ResponseCode
     switch reason.code {

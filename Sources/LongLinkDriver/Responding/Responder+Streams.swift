@@ -61,7 +61,7 @@ extension Responder {
 }
 
 extension StreamShape {
-  /// The items as text for people.
+  /// The directions in which items go, as text for people.
   fileprivate var text: String {
     switch self {
     case []: "no items"

@@ -102,7 +102,7 @@ package final class Responder {
       isStream: isStream, link.metadata(of: arrival), on: link, observers)
   }
 
-  /// Records what becomes of a request during a call.
+  /// Runs `body`, during which `record` records what becomes of its request.
   private func recording(_ record: ExchangeRecord?, _ body: () -> Void) {
     guard record != nil || self.record != nil else { return body() }
     let outer = self.record
@@ -238,7 +238,7 @@ package final class Responder {
     recording(work.record, respond)
     if let ending { work.record?.end(ending, .sent) }
     work.isEnding = false
-    // Its handler has returned: its last items have waited, or the end has woken it.
+    // The handler has returned: before, while its last items waited, or during this end.
     if let result = work.result {
       work.result = nil
       drop(work, result)
@@ -312,8 +312,8 @@ package struct UndecodableRequest: Error {
 }
 
 extension InboundRequest {
-  /// Decodes the body, which counts while `lease` lives. A request whose body does not decode is
-  /// refused with 400, and one whose body takes too much memory with 413 or 429.
+  /// Decodes the body, whose memory counts while `lease` lives. A request whose body does not
+  /// decode is refused with 400, and one whose body takes too much memory with 413 or 429.
   package func decoded<Message: BodyDecodable>(
     as type: Message.Type, lease: inout DecodedLease?
   ) throws(UndecodableRequest) -> Message {
@@ -324,7 +324,7 @@ extension InboundRequest {
     }
   }
 
-  /// Decodes a body whose values are few and small: they count only while it is decoded.
+  /// Decodes a body whose values are few and small: their memory counts only during this call.
   package func decoded<Message: BodyDecodable>(
     as type: Message.Type
   ) throws(UndecodableRequest) -> Message {

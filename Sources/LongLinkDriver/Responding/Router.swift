@@ -12,10 +12,10 @@ package enum Route: Sendable {
   /// Indirect, because a route is copied for each request.
   indirect case task(HandlerPlacement, @Sendable (InboundRequest) async throws -> AnyBody)
   indirect case stream(StreamRoute)
-  /// Another route, for whom the rule allows.
+  /// A route for those peers that the condition allows.
   indirect case guarded(AccessCondition, Route)
 
-  /// The items of its exchanges.
+  /// Which sides send items in the exchanges of this route.
   var shape: StreamShape {
     switch self {
     case .inline, .task: []
@@ -94,7 +94,7 @@ package final class Router: Sendable {
 
 /// The routes of one connection.
 package final class Routes: Sendable {
-  /// A route, with what is asked of it before it is run.
+  /// A route, with the facts about it that each request needs.
   fileprivate struct Entry {
     let route: Route
     let shape: StreamShape
@@ -127,8 +127,8 @@ package final class Routes: Sendable {
   }
 
   subscript(slot: Int) -> Route { table[slot: slot].route }
-  /// The items of its exchanges.
+  /// Which sides send items in the exchanges of the route in this slot.
   func shape(at slot: Int) -> StreamShape { table[slot: slot].shape }
-  /// Whether it has a rule.
+  /// Whether the route in this slot has an access rule.
   func isGuarded(at slot: Int) -> Bool { table[slot: slot].isGuarded }
 }

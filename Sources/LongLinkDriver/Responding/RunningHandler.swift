@@ -15,20 +15,20 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
   /// The bytes that the handler holds, with the request's metadata.
   var byteCount = 0
   private let loop: EventLoop
-  /// This side of its stream, if it carries items.
+  /// This side of the request's stream; nil if the request carries no items.
   let channel: ItemChannel?
-  /// Nil if nobody observes.
+  /// The record of the request; nil if nobody observes.
   let record: ExchangeRecord?
-  /// Nil before the handler begins, and once it has returned or the request has ended.
+  /// The handler's task; nil before it begins, and once it has returned or the request has ended.
   var task: Task<Void, any Error>?
   /// The handler that begins after this one, while both wait in a `HandlerQueue`.
   var next: RunningHandler?
   private var timer: LoopTimer?
   /// Whether the request has ended. The handler may still run.
   private(set) var hasEnded = false
-  /// Whether the request is ending now: its row may still be that of a running one.
+  /// Whether the request is ending now: its row may still be that of a running request.
   var isEnding = false
-  /// Whether its link has ended, and the handler goes on.
+  /// Whether the handler goes on although its link has ended.
   var isOrphan = false
   /// What the handler has returned, while its last items wait to be sent, or its request ends.
   var result: Result<AnyBody, any Error>?
@@ -47,7 +47,7 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
     loop = responder.loop
   }
 
-  /// What the connection has kept of a request.
+  /// Returns the handler that a connection keeps as the payload of a request.
   fileprivate static func kept(_ payload: AnyObject) -> RunningHandler {
     // Nothing else is kept as a payload.
     unsafe unsafeDowncast(payload, to: RunningHandler.self)
@@ -74,7 +74,7 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
     responder.deadlinePassed(self)
   }
 
-  /// The request ends. If the handler has not returned, its task is to be cancelled.
+  /// Ends the request. With `cancelling`, the handler's task is cancelled if it still runs.
   func end(cancelling: Bool) {
     hasEnded = true
     if let timer { loop.cancel(timer) }
@@ -84,7 +84,7 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
     task = nil
   }
 
-  /// Does without the handler, because the request has ended before it began.
+  /// Skips the handler, because the request has ended before the handler began.
   func skip() { responder.returned(self, .failure(HandlerSkipped())) }
 
   func run() async {
@@ -111,19 +111,19 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
 }
 
 extension InboundTable {
-  /// What runs the handler of a request that has not ended; nil for a synchronous handler.
+  /// The running handler of a request that has not ended; nil for a synchronous handler.
   func handler(of serial: UInt32) -> RunningHandler? {
     payload(of: serial).map(RunningHandler.kept)
   }
 
-  /// The same for a request that has ended.
+  /// The running handler of a request that has ended; nil if it has returned.
   func handler(ofOutlived id: InboundID) -> RunningHandler? {
     payload(ofOutlived: id).map(RunningHandler.kept)
   }
 
-  /// What runs the handlers of all requests that have not ended.
+  /// The running handlers of all requests that have not ended.
   var handlers: [RunningHandler] { runningPayloads.map(RunningHandler.kept) }
 
-  /// What runs the handlers of all requests that have ended, in the order of their arrival.
+  /// The running handlers of all requests that have ended, in the order in which these arrived.
   var outlivedHandlers: [RunningHandler] { outlivedPayloads.map(RunningHandler.kept) }
 }

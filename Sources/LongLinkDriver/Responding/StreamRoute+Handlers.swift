@@ -16,7 +16,7 @@ extension StreamRoute {
     }
   }
 
-  /// Decodes the request for a handler, and encodes its items.
+  /// Makes a route that decodes the request for a handler, and encodes the handler's items.
   package init<Request: BodyDecodable, Item: BodyEncodable>(
     _ method: RPCMethod<Request, Streamed<Item>>, on placement: HandlerPlacement,
     itemTimeout: Duration?,
@@ -32,7 +32,7 @@ extension StreamRoute {
     }
   }
 
-  /// Decodes the items for a handler.
+  /// Makes a route that decodes the caller's items for a handler.
   package init<Item: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Streamed<Item>, Reply>, on placement: HandlerPlacement,
     itemTimeout: Duration?,
@@ -43,7 +43,7 @@ extension StreamRoute {
     }
   }
 
-  /// Decodes the items for a handler, and encodes its own.
+  /// Makes a route that decodes the caller's items for a handler, and encodes the handler's items.
   package init<RequestItem: BodyDecodable, ResponseItem: BodyEncodable>(
     _ method: RPCMethod<Streamed<RequestItem>, Streamed<ResponseItem>>,
     on placement: HandlerPlacement, itemTimeout: Duration?,
