@@ -4,7 +4,7 @@ public import Dispatch
 
 /// The queue, executor or loop on which completion handlers run.
 public struct CallbackExecutor: Sendable {
-  /// Nil for the loop that the outcome comes up on.
+  /// Runs a closure; nil to run it on the loop of the connection.
   private let run: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
   /// Makes an executor from a function that runs the closure it gets exactly once, on any thread.

@@ -30,7 +30,7 @@ package enum Completion: Sendable {
   case handler(@Sendable (Outcome) -> Void)
   /// A stream, whose items come before the outcome.
   case stream(BoundChannel)
-  /// One of the others, of a request that is observed.
+  /// Any of the other cases, for a request that is observed.
   case observed(ObservedCompletion)
 
   package var isHandler: Bool {
@@ -49,7 +49,7 @@ package enum Completion: Sendable {
     }
   }
 
-  /// This side of the stream, if it is one.
+  /// This side of the stream; nil if the request carries no items.
   var channel: BoundChannel? {
     switch self {
     case .stream(let channel): channel
@@ -63,7 +63,7 @@ package enum Completion: Sendable {
     if case .observed(let observed) = self { observed.record } else { nil }
   }
 
-  /// The same completion, which ends a record before, if there is one.
+  /// Returns this completion, or one that ends `record` first if that is not nil.
   @inline(__always)
   func recorded(by record: ExchangeRecord?) -> Completion {
     guard let record else { return self }
@@ -81,8 +81,8 @@ package enum Completion: Sendable {
   }
 }
 
-/// The completion of a request that is observed, and what is asked of it. A completion that asked
-/// itself would be called for each request, where it is inlined now.
+/// The completion of an observed request, with its properties. `Completion` does not ask another
+/// one for them, because it could then not be inlined for each request.
 package final class ObservedCompletion: Sendable {
   let completion: Completion
   let record: ExchangeRecord
@@ -109,19 +109,19 @@ struct PendingRequest {
   let deadline: LinkInstant
   private let began: LinkInstant
   let body: RequestBody
-  /// What few requests have, streams and those that are observed among them; nil in the usual case.
+  /// The data that only few requests have, such as those with streams; nil in the usual case.
   let extras: Extras?
   let completion: Completion
 
-  /// What few requests have, stored separately to keep the request small.
+  /// The data that only few requests have, stored separately to keep the request small.
   final class Extras {
     /// Metadata for the peer besides the remaining time.
     let metadata: Metadata?
-    /// The same with what observers have added; nil if they have added nothing.
+    /// The metadata with what observers have added; nil if they have added nothing.
     let observed: Metadata?
-    /// How the peer refused the last attempt that it refused, for people.
+    /// The peer's latest refusal of the request, as text; nil if it has refused none.
     let refusal: String?
-    /// This side of its stream, if it carries items.
+    /// This side of the request's stream; nil if the request carries no items.
     let channel: ItemChannel?
 
     init(_ options: RequestOptions, _ completion: Completion, on loop: EventLoop) {
@@ -167,25 +167,25 @@ struct PendingRequest {
     self.completion = completion
   }
 
-  /// Whether it may be sent again at all: not once an item of its stream was written or has come.
+  /// Whether the request may be sent again: not once an item of its stream was written or received.
   var mayRetry: Bool {
     retry != .never && channel?.hasWritten != true && channel?.hasReceived != true
   }
 
-  /// That its deadline has passed, for people.
+  /// The text for people which says that the request's timeout has passed.
   var lateness: String { "the timeout of \(Duration.nanoseconds(deadline - began)) has passed" }
 
-  /// Its deadline, if it has one.
+  /// The request's deadline; nil if it has none.
   var limit: LinkInstant? { deadline == .distantFuture ? nil : deadline }
 
-  /// This side of its stream, if it carries items; on the loop.
+  /// This side of the request's stream; nil if it carries no items. Use it on the loop.
   var channel: ItemChannel? { extras?.channel }
 
   var priority: UInt32 { extras?.metadata?.priority ?? 0 }
-  /// Nil if nobody observes.
+  /// The record of the request; nil if nobody observes.
   var record: ExchangeRecord? { extras == nil ? nil : completion.record }
 
-  /// How the peer refused the last attempt that it refused, as text; nil if it has refused none.
+  /// The peer's latest refusal of the request, as text; nil if it has refused none.
   var refusal: String? { extras?.refusal }
 
   /// Keeps how the peer has refused an attempt, for the error of a later one.
@@ -207,10 +207,10 @@ struct PendingRequest {
     completion = other.completion
   }
 
-  /// Whether its body is sent in fragments, if the peer takes them.
+  /// Whether the request's body is sent in fragments, if the peer takes them.
   var isLarge: Bool { (try? terms.isLarge) ?? false }
 
-  /// The terms on which it waits. Throws if its body has no encoding.
+  /// The terms on which the request waits. Throws if its body has no encoding.
   var terms: WaitTerms {
     get throws(BodyError) {
       WaitTerms(priority: priority, deadline: deadline, bytes: try body.encodedByteCount)

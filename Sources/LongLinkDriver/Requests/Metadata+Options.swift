@@ -4,7 +4,7 @@ internal import LongLinkCore
 internal import LongLinkTransport
 
 extension Metadata {
-  /// Whether it holds an idempotency key or entries, which only the peer can use.
+  /// Whether the metadata holds an idempotency key or entries, which only the peer can use.
   var isMoreThanPriority: Bool { !idempotencyKey.isEmpty || !entries.isEmpty }
 
   /// Makes the metadata of a request with options; makes a random key if they ask for one.

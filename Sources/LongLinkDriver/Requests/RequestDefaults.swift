@@ -4,7 +4,7 @@ package import LongLinkCore
 
 /// The defaults of a client or server for options that a request leaves nil.
 package struct RequestDefaults: Sendable {
-  /// In nanoseconds.
+  /// The timeout of requests, in nanoseconds.
   package var timeout: Int64
   package var offline: OfflinePolicy
 

@@ -10,7 +10,7 @@ public struct RequestHandle: Sendable {
   private enum Target {
     /// A request that was made on the loop.
     case request(RequestID)
-    /// One that the loop has yet to make, or has made since.
+    /// A request that was made elsewhere, and that the loop may not have sent yet.
     case watch(RequestWatch)
   }
 
@@ -28,7 +28,7 @@ public struct RequestHandle: Sendable {
     self.init(port, type, method, body, options, .handler(executor.calling(completion)))
   }
 
-  /// Sends a request that carries items, in the same way.
+  /// Sends a request that carries items: within this call on the loop, else in a job of the loop.
   init(_ stream: StreamRequest) {
     let options = stream.options.request
     self.init(

@@ -26,11 +26,11 @@ package protocol RequestSink: AnyObject {
   func state(of id: RequestID) -> RequestState?
 }
 
-/// The way of requests from tasks to a sink on its loop.
+/// Passes the requests of tasks to a sink on its loop.
 @safe @usableFromInline package final class RequestPort: Sendable {
   package let loop: EventLoop
   let sink: LoopBound<any RequestSink>
-  /// Nil if nobody observes the requests, or intercepts them.
+  /// The observers and interceptors of the requests; nil if there are neither.
   @usableFromInline let observers: Observers?
   // Spare watches, in a chain that owns them; used on the loop. Unmanaged, because each request
   // would pay for reference counting several times.
@@ -112,7 +112,7 @@ package protocol RequestSink: AnyObject {
     unsafe loop = Unmanaged.passUnretained(port.loop)
   }
 
-  /// Whether its task was cancelled before the request was named.
+  /// Whether the task was cancelled before the request was named.
   nonisolated var isCancelled: Bool { number.load(ordering: .relaxed) == RequestWatch.cancelled }
 
   /// The request's identity; nil until it is named.
@@ -122,7 +122,7 @@ package protocol RequestSink: AnyObject {
     return RequestID(serial: serial.load(ordering: .relaxed), number: number)
   }
 
-  /// Makes it ready for another request, once no task uses it.
+  /// Makes the watch ready for another request, once no task uses it.
   nonisolated func forget() {
     number.store(RequestWatch.unnamed, ordering: .relaxed)
   }
@@ -151,7 +151,7 @@ package protocol RequestSink: AnyObject {
 // MARK: - Waiting on the loop
 
 extension RequestWatch {
-  /// A task that waits in a watch, which it holds. Its holder calls it exactly once, on the loop.
+  /// A task that waits in a watch, and keeps it alive. Call it exactly once, on the loop.
   @safe package struct Waiter: Sendable {
     private let watch: Unmanaged<RequestWatch>
 
@@ -178,7 +178,7 @@ extension RequestWatch {
     }
   }
 
-  /// The task waits now.
+  /// Keeps the job of a task that waits now, or resumes it if the outcome is there.
   private nonisolated func suspended(_ job: UnownedJob) {
     if unsafe outcome == nil { unsafe self.job = job } else { resume(job) }
   }
@@ -189,7 +189,7 @@ extension RequestWatch {
     if let job = unsafe job.take() { resume(job) }
   }
 
-  /// After its wait a task goes on to where it belongs: the loop may run it as a task of its own.
+  /// Lets a task continue after its wait, in a job of the loop that is isolated to no actor.
   private nonisolated func resume(_ job: UnownedJob) {
     unsafe loop._withUnsafeGuaranteedRef { $0.enqueueOnTaskExecutor(ExecutorJob(job)) }
   }
@@ -225,7 +225,7 @@ func taskCancelled(_ context: UnsafeMutableRawPointer) {
   try await response(port, type, body, options, nil)
 }
 
-/// The same for a request that is observed or intercepted.
+/// Does the same as `awaitResponse`, for a request that is observed or intercepted.
 @inline(never)
 @usableFromInline package func awaitObservedResponse(
   _ port: RequestPort, _ type: MessageType, _ method: MethodName, _ body: RequestBody,
@@ -253,7 +253,7 @@ private func response(
     } else {
       await distantAnswer(port, type, body, options, record, watch)
     }
-  // One that came from elsewhere may still be named by the job that has submitted its request.
+  // The watch of a task from elsewhere may still be used by the job that submitted the request.
   if isHere, port.loop.isCurrent { port.keep(consume watch) }
   switch consume outcome {
   case .success(let body): return body
@@ -327,7 +327,7 @@ private func submitted(
   }
 }
 
-/// The outcome of a request that was not submitted, because its task was cancelled.
+/// Returns the outcome of a request that was not submitted, because its task was cancelled.
 private func cancelled(
   _ port: RequestPort, _ type: MessageType, _ record: ExchangeRecord?
 ) async -> Outcome {

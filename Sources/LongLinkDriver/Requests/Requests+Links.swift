@@ -3,13 +3,13 @@
 package import LongLinkCore
 
 extension Requests {
-  /// A link carries requests of its own before it is opened for all.
+  /// Adds a link that is being prepared: it carries only the requests that are made on it.
   package func prepare(_ link: Link) { links.append(link) }
 
-  /// A link is open: new requests go to it from now on, and streams that follow their client end on
-  /// the others.
+  /// Makes an open link the current one: new requests go to it, and streams that follow their
+  /// client end on the other links.
   package func opened(_ link: Link) {
-    // Without this, one that was prepared would be there twice.
+    // A link that was prepared is in the list already.
     links.removeAll { $0 === link }
     links.append(link)
     current = link
@@ -27,12 +27,12 @@ extension Requests {
     }
   }
 
-  /// A link takes no new requests of this side; those that it carries continue.
+  /// Sends no new requests over a link; those that it carries continue.
   package func retire(_ link: Link) {
     if current === link { current = nil }
   }
 
-  /// The peer takes no new requests on a link, and did not accept some of those sent.
+  /// Handles that the peer takes no new requests on a link, and did not accept some of those sent.
   ///
   /// These did not run. If another link would be accepted, they wait for it. Otherwise they fail,
   /// because the peer would reject them again.
@@ -52,7 +52,7 @@ extension Requests {
         let written = link.connection.outbox.written
         let isUnsent = link.cancel(id.serial, entry.position, notifying: false)
         let hasLeft = isKeptBack ? !isUnsent : entry.delivery(written: written) == .sent
-        // Whoever has sent items has run the handler, whatever it says.
+        // A peer that has sent items has run the handler, whatever its goaway says.
         let hasRun = entry.payload.channel?.hasReceived ?? false
         let delivery: Delivery = hasRun ? .sent : hasLeft ? .refused : .notSent
         taken.append((id, delivery))
@@ -72,7 +72,7 @@ extension Requests {
     }
   }
 
-  /// A link is gone: the requests that it carried end, or wait for the next link.
+  /// Handles the end of a link: the requests that it carried end, or wait for the next link.
   package func lost(_ link: Link, _ reason: CloseReason, resends: Bool) {
     if current === link { current = nil }
     links.removeAll { $0 === link }
@@ -116,7 +116,7 @@ extension Requests {
     table.awaits(serial, on: link.id)
   }
 
-  /// Something has happened to a request on a link.
+  /// Handles news about a request on a link.
   package func heard(_ news: RequestNews, on link: Link) {
     switch news {
     // Nothing joins the fragments of a response that no request waits for.

@@ -60,7 +60,7 @@ extension Requests {
     return entry.payload.deadline <= time ? nil : time
   }
 
-  /// Whether a request may wait, or need not because there is a link, or short ones.
+  /// Whether a request may wait for a link, or need not: there is a link, or there are short links.
   private func mayWait(_ request: PendingRequest) -> Bool {
     request.offline == .wait || current != nil || hasShortLinks
   }
@@ -113,8 +113,8 @@ extension Requests {
   }
 
   /// Whether a request is retried after this delivery of its last attempt; if so, the retry is
-  /// counted. If only a limit of this side prevents it, `objection` names the limit. `time` is that
-  /// of a retry of what may have run; nil if it would be too late.
+  /// counted. If only a limit of this side prevents it, `objection` names the limit. `time` is when
+  /// a request that may have run would be sent again; nil if that is too late.
   private func mayRetry(
     _ entry: RequestTable<PendingRequest>.Entry, _ delivery: Delivery, repeats: Bool,
     at time: LinkInstant?, _ objection: inout String?

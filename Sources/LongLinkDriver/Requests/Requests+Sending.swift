@@ -6,13 +6,13 @@ internal import LongLinkTransport
 // How a request is handed to a link.
 
 extension Requests {
-  /// What a link has made of a request.
+  /// The facts about a request that a link has taken.
   struct Sent {
     let position: OutputPosition
     let isTimeTold: Bool
   }
 
-  /// Why a request cannot be sent at all.
+  /// The reason why a request cannot be sent at all.
   struct Unsendable: Error {
     let code: LongLinkError.Code
     let detail: String
@@ -22,7 +22,7 @@ extension Requests {
       self.detail = detail
     }
 
-    /// Its body or its metadata has no encoding.
+    /// The request's body or its metadata has no encoding.
     init(_ error: BodyError) {
       self.init(.encodingFailed, "\(error)")
     }

@@ -60,7 +60,7 @@ package final class Requests: TimerHandler {
     loop.driver.hosts(self)
   }
 
-  /// Requests that have not ended.
+  /// The number of requests that have not ended.
   package var count: Int { table.count }
   package var waitingCount: Int { table.waitingCount }
   /// Whether there is a link that new requests go to.
@@ -69,7 +69,7 @@ package final class Requests: TimerHandler {
   package func isCurrent(_ link: Link) -> Bool { current === link }
   package var waitingBytes: Int { table.waitingBytes }
   package var carriedCount: Int { table.carriedCount }
-  /// Requests that a link carries.
+  /// The number of requests that a link carries.
   package func carriedCount(by link: Link) -> Int { table.carriedCount(by: link.id) }
 }
 
@@ -153,7 +153,7 @@ extension Requests {
     return id
   }
 
-  /// When a request ends without a response; a stream has no deadline unless it was given one.
+  /// Returns the deadline of a request; a stream has none unless it was given one.
   @inline(__always)
   func deadline(
     of completion: borrowing Completion, _ options: borrowing RequestOptions, at now: LinkInstant,
@@ -331,7 +331,7 @@ extension Requests {
     return true
   }
 
-  /// Lets the requests be sent that have waited for a link.
+  /// Ends the wait of the requests that are parked, so that they can be sent over any link.
   func unpark() {
     for id in parked { table.endDelay(of: id) }
     parked = []
@@ -355,7 +355,7 @@ extension Requests {
     timer = loop.schedule(at: deadline, self, token: 0)
   }
 
-  /// The timer would keep this object alive, and its loop awake, long after the last request.
+  /// Disarms the timer after the last request: it would keep this object alive, and its loop awake.
   func disarmIfUnused() {
     guard table.count == 0, let timer else { return }
     loop.cancel(timer)
