@@ -16,8 +16,7 @@ extension ClientConfiguration {
     ///
     /// If the server says when the credential expires, the client asks for the next one in time,
     /// and renews it on the connection. If servers refuse the same credential twice, the client
-    /// stops: see
-    /// `ConnectionState.notAccepted`.
+    /// stops: see `ConnectionState.notAccepted`.
     public var credential: (@Sendable () async throws -> [UInt8])?
     /// Whether the credential may be sent over connections that are not encrypted. Default false:
     /// the connect then fails, except to loopback addresses and Unix sockets.

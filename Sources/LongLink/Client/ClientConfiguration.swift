@@ -74,11 +74,11 @@ public struct ClientConfiguration: Sendable {
   /// `cancelled` for a `CancellationError`; and else `intercepted` with the error's text as
   /// `detail`, all with delivery `notSent`.
   ///
-  /// Each is called in the task or on the thread of the caller, so that task-local
-  /// values are there, except for calls of a `CallClient` and for streams that come back, which are
-  /// made on the client's loop. It must not block. A stream is made when it is iterated. Pushes and
-  /// pings do not pass through them. They cannot change the message or the response, wait, or send
-  /// a request again: the interceptors of a `CallClient` can.
+  /// Each is called in the task or on the thread of the caller, so that task-local values are
+  /// there, except for calls of a `CallClient` and for streams that come back, which are made on
+  /// the client's loop. It must not block. A stream is made when it is iterated. Pushes and pings
+  /// do not pass through them. They cannot change the message or the response, wait, or send a
+  /// request again: the interceptors of a `CallClient` can.
   public var interceptors: [@Sendable (inout InterceptedRequest) throws -> Void] = []
   /// The most that waits, is stored and is accepted. Each has a default.
   public var limits = Limits()

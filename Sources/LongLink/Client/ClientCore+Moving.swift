@@ -3,7 +3,7 @@
 import LongLinkCore
 import LongLinkDriver
 
-/// What the application reports of its network, its life and its servers.
+/// Handles what the application reports or wants: network changes, suspension and other servers.
 extension ClientCore {
   func pathChanged(network: String?) {
     guard closing == nil else { return }
@@ -29,7 +29,7 @@ extension ClientCore {
     settle()
   }
 
-  /// Resumes who waits for the end of the last connection of a suspended client.
+  /// Resumes the callers of `suspend` if the client has no link left, or is not suspended any more.
   func completeSuspension() {
     guard !suspendWaiters.isEmpty, hasNoLinks || machine.state != .suspended else { return }
     let waiters = suspendWaiters

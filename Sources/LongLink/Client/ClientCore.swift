@@ -16,7 +16,7 @@ final class ClientCore {
   let requests: Requests
   let pushes: PushQueue
   let defaults: RequestDefaults
-  /// For lines that the network and servers can cause.
+  /// The log for lines that the network and servers can cause.
   let log: PeerLog
   @safe @exclusivity(unchecked) var machine: ClientMachine
   var isSettling = false
@@ -25,19 +25,19 @@ final class ClientCore {
   var shownState = ClientMachine.State.idle
   var servers: ServerDirectory
   var connections: [ClientConnection] = []
-  /// What names the client on all its connections; drawn on the loop.
+  /// The ID that names the client on all its connections; drawn on the loop.
   private(set) lazy var clientID = configuration.identity.client.settled(on: loop)
   private(set) lazy var connector = Connector(for: self)
-  /// Nil where the long link is the only way.
+  /// The short links; nil where the long link is the only way.
   private(set) lazy var shortLinks = ShortLinks(for: self)
   /// Why the last attempt failed, or the last connection was lost.
   var lastFailure: ConnectFailure?
   private var connectWaiters: [@Sendable (Result<Void, LongLinkError>) -> Void] = []
   var suspendWaiters: [@Sendable () -> Void] = []
   var pings = PingWaiters()
-  /// Nil where the heartbeat is not adaptive.
+  /// The adaptive heartbeat; nil if none is configured.
   let pathHeartbeat: PathHeartbeat?
-  /// Nil where no credential is configured.
+  /// The source of credentials; nil if no credential is configured.
   let credentials: CredentialSource?
   var counters = ClientTotals()
   lazy var totals = ConnectionTotals()
@@ -102,8 +102,8 @@ final class ClientCore {
     if let credentials { credentials.ask(completion) } else { completion(.success([])) }
   }
 
-  /// Ends a trial before its time, because requests cannot take short links; returns whether a link
-  /// stood one.
+  /// Ends a trial before its time, because requests cannot take short links; returns whether there
+  /// was a trial.
   func endTrial() -> Bool {
     guard machine.ways.isTrying else { return false }
     tell(.short(.unfit))
@@ -139,7 +139,7 @@ extension ClientCore {
       completion(.success(()))
       return
     }
-    // Settled with what follows: the state between is not shown.
+    // `settle` follows further down, so that the state in between is not shown.
     note(.asked)
     if machine.state == .suspended {
       settle()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What connections themselves cannot count.
+/// The totals of a client that its connections cannot count themselves.
 struct ClientTotals {
   var connects: UInt64 = 0
   var failedAttempts: UInt64 = 0

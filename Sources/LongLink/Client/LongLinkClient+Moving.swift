@@ -8,8 +8,8 @@ extension LongLinkClient {
   ///
   /// The client makes a new connection at once, or, if all servers have asked for a delay, when the
   /// first delay is over. It keeps what it knows about its servers. An existing connection is
-  /// pinged and stays in use until the new one can be used. One that `prepare` of the configuration
-  /// is called for is pinged too, and the new one is made when the call has returned: so a network
+  /// pinged and stays in use until the new one can be used. While `prepare` runs for a connection,
+  /// that one is pinged, and the new one is made once `prepare` has returned, so that a network
   /// that changes all the time does not keep the client offline. `network` is a name for the new
   /// network, if you can tell networks apart. Call it on any thread.
   public func pathChanged(network: String? = nil) {

@@ -18,7 +18,7 @@ public final class LongLinkClient: RequestSender {
   let core: LoopBound<ClientCore>
   /// The port through which other types send their requests over the client's connections.
   public let senderPort: SenderPort
-  /// Once for the client and its core: there may be thousands of clients.
+  /// The configuration, stored once for the client and its core: there may be thousands of clients.
   private let settings: Box<ClientConfiguration>
   let router = Router()
   let hub = PushHub()
@@ -59,7 +59,7 @@ public final class LongLinkClient: RequestSender {
 
   /// Waits for a connection; starts to connect if the client is idle.
   ///
-  /// Returns at once if there is one, and also once requests take short links. Throws
+  /// Returns at once if there is a connection, and also once requests take short links. Throws
   /// `connectFailed` when each address of one server has failed (the client continues with its
   /// retries), `notConnected` while the client is suspended, `closed`, and `cancelled` if the task
   /// is cancelled.

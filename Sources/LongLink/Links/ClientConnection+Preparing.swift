@@ -17,8 +17,8 @@ extension ClientConnection {
     let pushes: PushQueue
   }
 
-  /// Holds the connection for the task of a call, until it does not need the result any more.
-  /// Otherwise a function that ignores its cancellation would retain the connection and the client.
+  /// Holds the connection for the task of a `prepare` call while its result matters. Otherwise a
+  /// function that ignores its cancellation would retain the connection and the client.
   final class Caller {
     var connection: ClientConnection?
 
@@ -69,21 +69,21 @@ extension ClientConnection {
     }
   }
 
-  /// From now on, the peer sends over the client's current connection, which is this one.
+  /// Ends the preparation: from now on, the peer sends over the client's current connection.
   func endPreparation() {
     preparation?.caller.connection = nil
     preparation = nil
     peer.attach(to: core)
   }
 
-  /// Cancels the call, because the connection has ended or is not going to be used.
+  /// Cancels the call of `prepare`, because the connection has ended or is not going to be used.
   func cancelPreparation() {
     preparation?.task.cancel()
     preparation?.caller.connection = nil
   }
 
-  /// Handles a goaway during the call: the link finishes the requests that the server has accepted,
-  /// and carries nothing else.
+  /// Handles a goaway while `prepare` runs: the link finishes the requests that the server has
+  /// accepted, and carries nothing else.
   func leftUnprepared(_ goaway: GoAway) {
     core.counters.failedAttempts += 1
     cancelPreparation()

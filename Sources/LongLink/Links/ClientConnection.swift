@@ -88,8 +88,8 @@ extension ClientConnection {
     if case .tried = stage { core.counters.trialsPassed += 1 }
     if isPreparing { endPreparation() }
     stage = .used(since: core.loop.now)
-    // What has answered `prepare` may have frozen since.
-    bytesBefore = link.counters.bytesReceived
+    // The server may have frozen after its last answer to `prepare`, so only later bytes count.
+    bytesBefore = link.connection.counters.bytesReceived
     core.counters.connects += 1
     link.log(.info, "Connected")
     core.notifyObserver(.established(link.id))
@@ -104,7 +104,7 @@ extension ClientConnection {
     core.finishIfDone(link)
   }
 
-  /// Closes this connection, because its time to linger is over.
+  /// Closes this replaced connection, because `timeouts.lingering` has passed.
   func expire() {
     if !requests.isUnused(link) || link.connection.inbound.count > 0 {
       core.counters.linksExpired += 1

@@ -71,7 +71,7 @@ extension ConnectFailure {
       systemError: systemError, closeReason: reason, securityFailure: securityFailure)
   }
 
-  /// Why a request has waited until its deadline.
+  /// The reason for the error of a request that has waited until its deadline.
   var waitReason: WaitReason {
     WaitReason(
       "it waited for a connection: \(detail)", peer: address, systemError: systemError,
