@@ -295,7 +295,7 @@ private func distantAnswer(
   _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
   _ observed: ExchangeRecord?, _ watch: RequestWatch
 ) async -> Outcome {
-  // A statement of its own: as an operand of `&&` it would be nil.
+  // `#isolation` needs a statement of its own: as an operand of `&&` it would be nil.
   let actor = #isolation
   let isOfPool = actor == nil && runsOnPool()
   #if compiler(<6.4) && !LONGLINK_PORTABLE

@@ -96,8 +96,8 @@ package final class HandlerQueue: @unchecked Sendable {
       }
       work.task = shared.task
       await work.run()
-      // A handler may leave the loop, or its request may have been cancelled, and the task with it.
-      // Handlers that have come since it was suspended are not this task's: some have begun.
+      // Return if the handler has left the loop, or if the task was cancelled with its request. If
+      // it was suspended, the later handlers belong to other tasks.
       guard loop.isCurrent, !Task.isCancelled, !shared.isLeft else { return }
       loop.countsAsJob()
     }

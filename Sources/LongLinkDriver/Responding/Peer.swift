@@ -90,7 +90,7 @@ public final class Peer: RequestSender {
     private func fail(_ type: MessageType, _ completion: Completion) -> RequestID {
       let error = ended(.request(type))
       if completion.isHandler {
-        // Never within the call that makes the request.
+        // A handler is never called within the call that makes its request.
         completion.record?.end(.failure(error))
         loop.execute { completion(.failure(error)) }
       } else {

@@ -161,7 +161,7 @@ package final class Responder {
     on link: Link
   ) {
     let work = RunningHandler(handler, request, channel, record, for: self, on: link)
-    // Kept first, because an executor may run the task to its end at once.
+    // The handler is kept first, because an executor may run the task to its end at once.
     guard let byteCount = link.note({ $0.inbound.setPayload(work, of: request.id) }) else {
       channel?.close("the exchange has ended")
       record?.end(.lost(link.connection.phase.endReason ?? .closedHere), .refused)
@@ -273,7 +273,7 @@ extension Responder {
     }
   }
 
-  /// The deadline of a request has passed, or the time of a handler without a link.
+  /// Handles that the deadline of a request has passed, or the time of a handler without a link.
   func deadlinePassed(_ work: RunningHandler) {
     guard !work.isOrphan else { return endOrphan(work, cancelling: true) }
     work.link.count { $0.handlersLate += 1 }

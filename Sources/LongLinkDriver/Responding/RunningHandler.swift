@@ -65,7 +65,7 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
     if let timer { loop.cancel(timer) }
     let limit = loop.now + time
     timer = loop.schedule(at: min(limit, request.deadline ?? limit), self, token: 0)
-    // Last, because the handler may return within this call.
+    // The close comes last, because the handler may return within this call.
     channel?.close("the connection has ended")
   }
 
