@@ -57,7 +57,7 @@ extension Connection {
   }
 
   /// Whether this client has left the connection, which is still open.
-  var isLeaving: Bool { settings.role == .client && goodbyes.isSaid && isOpen }
+  package var isLeaving: Bool { settings.role == .client && goodbyes.isSaid && isOpen }
 
   /// Processes the peer's goaway.
   package mutating func received(goaway: GoAway) {
