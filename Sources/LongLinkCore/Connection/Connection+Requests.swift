@@ -57,7 +57,7 @@ extension Connection {
   mutating func countRequest(of byteCount: Int) -> Refusal? {
     counters.requestsReceived += 1
     guard goodbyes.acceptRequest() else { return .draining }
-    if carriage.isShort, !carriage.lacking.isEmpty { return .missingFeature }
+    if carriage.isShort, carriage.refusesAll { return .missingFeature }
     if inbound.isFull(at: settings.maxInFlight) { return .tooManyRequests }
     return requestBytes + byteCount > settings.maxRequestBytes ? .tooManyBytes : nil
   }

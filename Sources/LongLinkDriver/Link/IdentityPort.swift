@@ -20,9 +20,9 @@ package struct IdentityPort {
   package func takeClientID() -> ClientID? { link.note { $0.takeClientID() } }
 
   /// Accepts the client, or the renewal of its credential, which expires after `expiresIn`
-  /// milliseconds; 0 for never.
-  package func admit(expiresIn: UInt32) {
-    decide { core, now in core.admit(expiresIn: expiresIn, at: now) }
+  /// milliseconds; 0 for never. `once` says where the client's keys are kept; nil if they are not.
+  package func admit(expiresIn: UInt32, once: OnceTerms? = nil) {
+    decide { core, now in core.admit(expiresIn: expiresIn, once: once, at: now) }
   }
 
   /// Refuses the client and closes, or refuses the renewal of its credential, with a reason.
