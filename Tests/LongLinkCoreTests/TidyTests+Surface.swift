@@ -7,14 +7,14 @@ extension TidyTests {
   /// The most public types that an import of each product shows, those of the modules that it
   /// exports included.
   private static let mostShown = [
-    "LongLink": 78, "LongLinkCalls": 98, "LongLinkDialects": 20, "LongLinkHTTP": 117,
-    "LongLinkHTTPServer": 90, "LongLinkJSON": 52, "LongLinkProtobuf": 35,
-    "LongLinkProtobufC": 56, "LongLinkReaders": 14, "LongLinkServer": 86, "LongLinkTLS": 81,
-    "LongLinkTesting": 105, "LongLinkUploads": 92, "LongLinkUploadsServer": 90,
+    "LongLink": 79, "LongLinkCalls": 99, "LongLinkDialects": 20, "LongLinkHTTP": 118,
+    "LongLinkHTTPServer": 91, "LongLinkJSON": 53, "LongLinkProtobuf": 36,
+    "LongLinkProtobufC": 57, "LongLinkReaders": 14, "LongLinkServer": 87, "LongLinkTLS": 82,
+    "LongLinkTesting": 106, "LongLinkUploads": 93, "LongLinkUploadsServer": 91,
   ]
 
   /// The most public types of all modules together.
-  private static let mostPublic = 274
+  private static let mostPublic = 275
 
   @Test func `no product shows more types than it did`() throws {
     let modules = try publicTypes()

@@ -37,8 +37,8 @@ public struct ServerHandshake: Sendable {
   ///
   /// If `keySpace` is not nil, it is 16 bytes, where the client's keys are kept, and requests can
   /// run once: the server says so to a client with the feature ``WireFeatures/once``. It keeps
-  /// nothing: the script has the answers. `keyRetention` is for how long it claims to keep them, and
-  /// `keyTime` the clock of its store, in milliseconds.
+  /// nothing: the script has the answers. `keyRetention` is for how long it claims to keep them,
+  /// and `keyTime` the clock of its store, in milliseconds.
   public static func welcome(
     features: WireFeatures = [.metadata, .fragments, .streams, .renewal, .once],
     streamCredit: UInt32 = 65_536, credentialExpires: Duration? = nil,

@@ -33,7 +33,8 @@ extension WireFrame {
     return WireFrame(.hello, serial: Wire.handshakeSerial, body: hello.wireBytes)
   }
 
-  /// Makes a server's response to a hello. A `keySpace` of another length than 16 bytes is left out.
+  /// Makes a server's response to a hello. A `keySpace` of another length than 16 bytes is left
+  /// out.
   public static func welcome(
     version: UInt32 = 1,
     features: WireFeatures = [.metadata, .fragments],
