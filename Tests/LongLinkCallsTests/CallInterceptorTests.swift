@@ -154,11 +154,12 @@ import Testing
         }
       }
     ) { scene async throws in
+      scene.server.handshake = .welcome(keySpace: [UInt8](1...16))
       scene.server.on(1, [.reply(code: 1_000), .refuse(.forbidden)])
-      let policy = CallPolicy(RequestOptions(retry: .idempotentByKey))
+      let policy = CallPolicy(RequestOptions(retry: .once))
       let error = try await failure { try await scene.api.call(.raw(1, policy), [7]) }
-      #expect(own.elements.map(\.delivery) == [.answered, .refused])
-      // The last one was refused, but the one before has run.
+      // The last one was refused, but the one before, of the same key, has run.
+      #expect(own.elements.map(\.delivery) == [.answered, .sent])
       #expect(error.link.response == .forbidden && error.delivery == .answered)
       let keys = scene.server.requests(of: 1).map { $0.metadata?.idempotencyKey ?? [] }
       #expect(keys.count == 2 && keys[0] == keys[1] && keys[0].count == 16)

@@ -52,8 +52,9 @@ import Testing
   }
 
   @Test func `a fresh key differs for each call, and is the same for each retry`() async throws {
-    let method = RawMethod.raw(1, CallPolicy(RequestOptions(retry: .idempotentByKey)))
+    let method = RawMethod.raw(1, CallPolicy(RequestOptions(retry: .once)))
     try await Scene.run { scene in
+      scene.server.handshake = .welcome(keySpace: [UInt8](1...16))
       try await scene.client.connect()
       scene.server.on(1, [.reset, .reply([1]), .reply([2])])
       #expect(try await scene.api.call(method, []) == [1])

@@ -46,7 +46,9 @@ import Testing
     welcome: Welcome, rule: Violation.Rule
   ) {
     var agreement = Agreement(settings)
-    let violation = #expect(throws: Violation.self) { try agreement.accept(welcome, settings) }
+    let violation = #expect(throws: Violation.self) {
+      try agreement.accept(welcome, settings, at: .start)
+    }
     #expect(violation?.rule == rule)
     #expect(agreement == Agreement(settings))
   }

@@ -79,6 +79,17 @@ public final class LongLinkClient: RequestSender {
     try result.get()
   }
 
+  /// Returns a ticket for a request that is to run once, whose ``OnceTicket/bytes`` you can keep
+  /// before you send the request. A random key is made unless you give one, of 1 to 255 bytes.
+  ///
+  /// Waits for a connection, as ``connect()`` does, and throws its errors; also `unsupported` if
+  /// the server keeps no answers for this client, or if that is not known yet because requests take
+  /// short links and none has run once; and `tooLarge` if the key is too long.
+  public func ticket(key: [UInt8] = []) async throws(LongLinkError) -> OnceTicket {
+    try await connect()
+    return try await loop.run { [core] in core.value.ticket(key) }.get()
+  }
+
   /// The connection's state.
   public var state: ConnectionState { stateHub.state }
 

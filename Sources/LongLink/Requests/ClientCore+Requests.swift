@@ -53,6 +53,11 @@ extension ClientCore: PeerOwner {
     return machine.isOffline && isHopeless ? notConnected : nil
   }
 
+  /// Makes a ticket of a request that is yet to be sent.
+  func ticket(_ key: [UInt8]) -> Result<OnceTicket, LongLinkError> {
+    Result { () throws(LongLinkError) in try requests.ticket(key) }
+  }
+
   func cancel(_ id: RequestID) {
     requests.cancel(id)
   }

@@ -73,10 +73,9 @@ extension CallCore: TimerHandler {
 
   private func relaunch(_ exchange: SharedRequest, for others: [UInt64], after past: Delivery) {
     let deadline = others.compactMap { callers[$0]?.deadline }.max() ?? exchange.deadline
-    let key = exchange.options.idempotencyKey
     launch(
       exchange.plan, until: deadline, isRefresh: exchange.isRefresh, callers: others,
-      cache: exchange.cache, past: past, key: key.isEmpty ? nil : key
+      cache: exchange.cache, past: past, ticket: exchange.options.ticket
     ) { id in
       for other in others {
         guard let caller = callers[other] else { continue }

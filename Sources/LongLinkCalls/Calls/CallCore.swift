@@ -179,18 +179,19 @@ extension CallCore {
 
   func launch(
     _ plan: CallPlan, until deadline: LinkInstant, isRefresh: Bool, callers: [UInt64],
-    cache: CachePolicy? = nil, past: Delivery = .notSent, key: [UInt8]? = nil,
+    cache: CachePolicy? = nil, past: Delivery = .notSent, ticket: OnceTicket? = nil,
     ready: (UInt64) -> Void
   ) {
     nextID += 1
     let id = nextID
     var options = plan.options
     options.timeout = loop.now.duration(to: deadline)
-    if let key {
-      options.idempotencyKey = key
-    } else if options.retry == .idempotentByKey, options.idempotencyKey.isEmpty {
-      // Made here, so that a later exchange of the same callers can use it again.
-      options.idempotencyKey = loop.randomKey()
+    if let ticket {
+      options.ticket = ticket
+    } else if options.runsOnce, options.ticket == nil {
+      // Made here, so that a later exchange of the same callers states the same.
+      let key = options.idempotencyKey
+      options.ticket = OnceTicket(key: key.isEmpty ? loop.randomKey() : key)
     }
     let exchange = SharedRequest(
       plan: plan, options: options, deadline: deadline, callers: callers, isRefresh: isRefresh,

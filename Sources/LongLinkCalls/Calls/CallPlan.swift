@@ -40,7 +40,7 @@ struct CallPlan: Sendable {
       self.body = bytes
       self.key = CallKey(
         type: type, bytes: key ?? bytes, metadata: options.metadata,
-        idempotencyKey: options.idempotencyKey)
+        idempotencyKey: options.ticket?.key ?? options.idempotencyKey)
     } catch {
       throw LongLinkError(
         .encodingFailed, doing: .request(type), detail: "\(error)")

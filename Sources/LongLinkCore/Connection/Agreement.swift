@@ -42,7 +42,7 @@ package struct Agreement: Equatable, Sendable {
 
   /// Agrees to a server's welcome. Throws if it breaks a rule.
   mutating func accept(
-    _ welcome: Welcome, _ settings: ConnectionSettings
+    _ welcome: Welcome, _ settings: ConnectionSettings, at now: LinkInstant
   ) throws(Violation) {
     let kind = FrameKind.welcome.rawValue
     let features = Features(rawValue: welcome.features)
@@ -52,7 +52,7 @@ package struct Agreement: Equatable, Sendable {
     guard welcome.version <= Wire.version else {
       throw Violation(.versionNotOffered, kind: kind, value: UInt64(welcome.version))
     }
-    once = try OnceTerms(welcome)
+    once = try OnceTerms(welcome, readAt: now)
     self.features = features
     accept(
       maxBody: welcome.maxBody, maxInFlight: welcome.maxInFlight,

@@ -54,7 +54,7 @@ extension Connection {
     guard settings.role == .client, carriage.awaitsWelcome(isFresh: phase == .fresh) else {
       throw Violation(.unexpectedWelcome, head)
     }
-    try agreement.accept(try inbox.decode(body, of: head), settings)
+    try agreement.accept(try inbox.decode(body, of: head), settings, at: now)
     adoptHeartbeat()
     carriage.welcomed()
     // A short link has been open since its hello.

@@ -7,7 +7,6 @@
 extension Connection {
   /// Opens the stream of a request of the peer, if its metadata asks for one. Returns why the
   /// request is refused, if its first credit does not fit into the limit of all windows.
-  @inline(__always)
   mutating func streamRefusal(of request: Arrival) throws(Violation) -> Refusal? {
     guard request.hasMetadata, inbox.metadata.last.credit != nil || inbox.metadata.last.items,
       agreement.features.contains(.streams)

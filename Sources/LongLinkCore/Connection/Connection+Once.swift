@@ -39,7 +39,6 @@ extension Connection {
   }
 
   /// Why a request that is to run once is refused: no store, or malformed; nil for all others.
-  @inline(__always)
   private func onceRefusal(of request: Arrival) -> Refusal? {
     guard request.hasMetadata, inbox.metadata.last.keySpace != nil else { return nil }
     return onceRefusal(for: inbox.metadata.last)
@@ -55,8 +54,12 @@ extension Connection {
     return isValid ? nil : .malformedOnce
   }
 
+  /// Notes what a refusal has told this client of its space, and the store's clock.
+  package mutating func learn(_ terms: OnceTerms) {
+    if agreement.once != nil { agreement.once = terms }
+  }
+
   /// Throws if a response has the refused mark although it is about an earlier request.
-  @inline(__always)
   func validateReplay(_ response: Arrival) throws(Violation) {
     guard response.hasMetadata, inbox.metadata.last.replayed, response.isRefused,
       response.kind == .response, agreement.once != nil

@@ -89,7 +89,7 @@ extension Welcome: ControlBody {
     try writer.string(9, name)
     writer.uint32(10, streamCredit)
     writer.uint32(11, credentialExpires)
-    if let keySpace { writer.bytes(12, keySpace.bytes) }
+    if let keySpace { writer.halves(12, keySpace.high, keySpace.low) }
     writer.uint32(13, keyRetention)
     writer.uint64(14, keyTime)
   }
@@ -159,7 +159,7 @@ extension Metadata: ControlBody {
     if let credit { writer.present(6, UInt64(credit)) }
     writer.bool(7, items)
     writer.bool(8, interrupted)
-    if let keySpace { writer.bytes(9, keySpace.bytes) }
+    if let keySpace { writer.halves(9, keySpace.high, keySpace.low) }
     writer.uint64(10, keyTime)
     writer.bool(11, replayed)
   }

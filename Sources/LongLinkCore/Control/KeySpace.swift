@@ -7,8 +7,8 @@ package struct KeySpace: Hashable, Sendable {
   /// No key space: stated by a client that does not know its own yet.
   package static let none = KeySpace(0, 0)
 
-  private let high: UInt64
-  private let low: UInt64
+  let high: UInt64
+  let low: UInt64
 
   /// Makes a key space from its halves.
   package init(_ high: UInt64, _ low: UInt64) {
@@ -60,25 +60,37 @@ package struct OnceTerms: Equatable, Sendable {
   package let retention: UInt32
   /// The store's clock when the terms were stated, in milliseconds; never 0.
   package let time: UInt64
+  /// When a client has read them.
+  private let readAt: LinkInstant
 
   /// Makes terms. A retention or time of 0 counts as 1.
-  package init(space: KeySpace, retention: UInt32, time: UInt64) {
+  package init(
+    space: KeySpace, retention: UInt32, time: UInt64,
+    readAt: LinkInstant = LinkInstant(nanoseconds: 0)
+  ) {
     precondition(space != .none, "16 zero bytes are no space")
     self.space = space
     self.retention = max(retention, 1)
     self.time = max(time, 1)
+    self.readAt = readAt
+  }
+
+  /// The store's clock at an instant, as a client counts on from what it has read.
+  package func time(at now: LinkInstant) -> UInt64 {
+    time &+ UInt64(max(0, now - readAt) / 1_000_000)
   }
 
   /// The terms that a welcome states; nil if it states none.
   ///
   /// Throws unless a welcome with the feature *once* states all of them, and any other none.
-  init?(_ welcome: Welcome) throws(Violation) {
+  init?(_ welcome: Welcome, readAt now: LinkInstant) throws(Violation) {
     let states = welcome.keySpace != nil || welcome.keyRetention != 0 || welcome.keyTime != 0
     guard states || Features(rawValue: welcome.features).contains(.once) else { return nil }
     guard Features(rawValue: welcome.features).contains(.once),
       let space = welcome.keySpace, space != .none,
       welcome.keyRetention > 0, welcome.keyTime > 0
     else { throw Violation(.malformedControl, kind: FrameKind.welcome.rawValue) }
-    self.init(space: space, retention: welcome.keyRetention, time: welcome.keyTime)
+    self.init(
+      space: space, retention: welcome.keyRetention, time: welcome.keyTime, readAt: now)
   }
 }

@@ -7,6 +7,8 @@
   // The parts of a short block, so that returning it counts no references.
   @usableFromInline var word: UInt64 = 0
   @usableFromInline var count: UInt8 = 0
+  /// Memory for the blocks of requests that run once, which differ each time.
+  @usableFromInline var buffer: [UInt8] = []
 
   package init() {}
 
@@ -25,7 +27,34 @@
   }
 }
 
+extension MetadataCache {
+  /// Returns a block that contains the remaining time, in milliseconds, and what a request that
+  /// runs once states.
+  package mutating func encode(_ once: OnceStatement, remaining: UInt32?) -> MetadataBlock {
+    var taken: [UInt8] = []
+    swap(&taken, &buffer)
+    var writer = ProtobufWriter(reusing: taken)
+    if let remaining { writer.present(1, UInt64(remaining)) }
+    switch once.key {
+    case .made(let high, let low): writer.halves(3, high, low)
+    case .given(let bytes): writer.bytes(3, bytes)
+    }
+    writer.halves(9, once.space.high, once.space.low)
+    writer.uint64(10, once.time)
+    // Its memory is used again when the block has been encoded.
+    buffer = writer.bytes
+    return .long(buffer)
+  }
+}
+
 extension Metadata {
+  /// States what a request that runs once says in each attempt.
+  package mutating func state(_ once: OnceStatement) {
+    idempotencyKey = once.key.bytes
+    keySpace = once.space
+    keyTime = once.time
+  }
+
   /// Returns a block with all fields.
   package func encodedBlock() throws(BodyError) -> MetadataBlock {
     MetadataBlock(try encodedBytes())

@@ -8,6 +8,12 @@ package struct ProtobufWriter {
 
   package init() {}
 
+  /// Makes a writer that uses the memory of a buffer, whose bytes are dropped.
+  init(reusing buffer: consuming [UInt8]) {
+    buffer.removeAll(keepingCapacity: true)
+    bytes = buffer
+  }
+
   mutating func uint32(_ field: UInt8, _ value: UInt32) { uint64(field, UInt64(value)) }
 
   package mutating func uint64(_ field: UInt8, _ value: UInt64) {
@@ -24,6 +30,18 @@ package struct ProtobufWriter {
 
   package mutating func bytes(_ field: UInt8, _ value: [UInt8]) {
     if !value.isEmpty { lengthDelimited(field, value) }
+  }
+
+  /// Writes 16 bytes, which two numbers hold.
+  mutating func halves(_ field: UInt8, _ high: UInt64, _ low: UInt64) {
+    tag(field, WireType.lengthDelimited)
+    bytes.append(16)
+    append(high)
+    append(low)
+  }
+
+  private mutating func append(_ half: UInt64) {
+    for index in 0..<8 { bytes.append(UInt8(truncatingIfNeeded: half >> (56 - 8 * index))) }
   }
 
   /// Throws `.interiorNUL` if the text contains U+0000, which would end the string in C programs.

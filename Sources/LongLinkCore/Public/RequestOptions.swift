@@ -24,16 +24,21 @@ public enum RetryMode: Hashable, Sendable {
   /// refusals, such as an unknown type, are final.
   case ifSafe
   /// The request is also retried if its connection was lost and it may have run, within the
-  /// client's retry budget. Use it for requests that can safely run twice, or that the server
+  /// client's retry budget. Use it for requests that can safely run twice, or that your handler
   /// de-duplicates by idempotency key. Ordered requests are excluded, because they could then run
   /// after later ones.
   case idempotent
-  /// The request is retried as with `idempotent`. One without an idempotency key gets a random key
-  /// of 16 bytes, by which the server distinguishes a retry from another request.
-  case idempotentByKey
+  /// The request runs once, and is retried as with `idempotent`. The server keeps its answer under
+  /// a key, by which it recognises a retry: the idempotency key, or else 16 random bytes.
+  ///
+  /// A request that may have run is sent again only to a server that keeps the same answers.
+  /// Elsewhere it fails with delivery `sent`. If the server keeps no answers for this client, the
+  /// request fails with `unsupported` before it is sent. Only a client's requests run once, and no
+  /// streams; a dialect has no such requests.
+  case once
 
   /// Whether a request in this mode can be retried after it may have run.
-  package var repeats: Bool { self == .idempotent || self == .idempotentByKey }
+  package var repeats: Bool { self == .idempotent || self == .once }
 }
 
 /// The options of a request. Each has a default.
@@ -75,7 +80,8 @@ public struct RequestOptions: Hashable, Sendable {
   /// Waiting requests are sent strictly by priority: a constant supply of more urgent ones starves
   /// the others.
   public var priority: UInt32?
-  /// The key by which the peer's handler can recognise a retry. Default: none.
+  /// The key by which the peer's handler can recognise a retry, or with `retry: .once` the server.
+  /// Default: none.
   public var idempotencyKey: [UInt8]
   /// Entries for the peer's handler, such as a trace context. Default: none. An entry of narrower
   /// options replaces an entry of wider ones with the same key.
@@ -83,6 +89,12 @@ public struct RequestOptions: Hashable, Sendable {
   /// Whether the request is retried automatically. Default: `ifSafe`, while it has certainly not
   /// run.
   public var retry: RetryMode?
+  /// The ticket of a request that runs once, with which you can repeat it. Default: none.
+  ///
+  /// With a ticket, a request runs once whatever `retry` says, which then only decides whether the
+  /// library retries it; if it is not set, as with ``RetryMode/once``. The ticket's key takes the
+  /// place of `idempotencyKey`.
+  public var ticket: OnceTicket?
   /// Whether the request is sent after all ordered requests that were submitted to the same client
   /// before, whatever the priorities and deadlines. Default: no. Waiting requests that are not
   /// ordered are sent by priority; among equal priorities by deadline, then in the order of
@@ -113,6 +125,7 @@ public struct RequestOptions: Hashable, Sendable {
     idempotencyKey: [UInt8] = [],
     metadata: [String: String] = [:],
     retry: RetryMode? = nil,
+    ticket: OnceTicket? = nil,
     isOrdered: Bool? = nil
   ) {
     self.timeout = timeout
@@ -122,8 +135,12 @@ public struct RequestOptions: Hashable, Sendable {
     self.idempotencyKey = idempotencyKey
     self.metadata = metadata
     self.retry = retry
+    self.ticket = ticket
     self.isOrdered = isOrdered
   }
+
+  /// Whether the request is to run once.
+  package var runsOnce: Bool { retry == .once || ticket != nil }
 
   package var offline: OfflinePolicy? { waitsForConnection.map(OfflinePolicy.init(waits:)) }
 
@@ -137,6 +154,7 @@ public struct RequestOptions: Hashable, Sendable {
       idempotencyKey: idempotencyKey.isEmpty ? wider.idempotencyKey : idempotencyKey,
       metadata: metadata.isEmpty ? wider.metadata : wider.metadata.merging(metadata) { $1 },
       retry: retry ?? wider.retry,
+      ticket: ticket ?? wider.ticket,
       isOrdered: isOrdered ?? wider.isOrdered)
   }
 }

@@ -66,6 +66,7 @@ extension ConnectionConfiguration {
     var settings = ConnectionSettings(role: role)
     let heartbeat = dialect.heartbeat(heartbeat)
     settings.dialect = framing
+    settings.usesOnce = role == .client
     settings.reportsRefusals = observers != nil
     settings.maxBody = limits.maxBody
     settings.maxInFlight = limits.maxInFlight

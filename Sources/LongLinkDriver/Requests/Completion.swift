@@ -106,6 +106,7 @@ struct PendingRequest {
   let type: MessageType
   let offline: OfflinePolicy
   let retry: RetryMode
+  let runsOnce: Bool
   let deadline: LinkInstant
   private let began: LinkInstant
   let body: RequestBody
@@ -123,11 +124,14 @@ struct PendingRequest {
     let refusal: String?
     /// This side of the request's stream; nil if the request carries no items.
     let channel: ItemChannel?
+    /// Its ticket, if it runs once and has one.
+    let ticket: OnceTicket?
 
-    init(_ options: RequestOptions, _ completion: Completion, on loop: EventLoop) {
+    init(_ options: RequestOptions, _ completion: Completion) {
       channel = completion.channel?.value
+      ticket = options.ticket
       let record = completion.record
-      let metadata = options.hasMetadata || channel != nil ? Metadata(options, on: loop) : nil
+      let metadata = options.hasMetadata || channel != nil ? Metadata(options) : nil
       self.metadata = metadata
       observed = record.flatMap { record in
         guard record.metadata != options.metadata else { return nil }
@@ -142,6 +146,7 @@ struct PendingRequest {
       metadata = other?.metadata
       observed = other?.observed
       channel = other?.channel
+      ticket = other?.ticket
       self.refusal = refusal
     }
   }
@@ -149,21 +154,22 @@ struct PendingRequest {
   @inline(__always)
   init(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
-    from now: LinkInstant, until deadline: LinkInstant, offline: OfflinePolicy, on loop: EventLoop,
+    from now: LinkInstant, until deadline: LinkInstant, offline: OfflinePolicy,
     _ completion: consuming Completion
   ) {
     self.type = type
     self.offline = offline
-    retry = options.retry ?? .ifSafe
+    retry = options.retry ?? (options.ticket == nil ? .ifSafe : .once)
+    runsOnce = options.runsOnce
     self.deadline = deadline
     began = now
     self.body = body
     let hasMore =
       switch completion {
       case .stream, .observed: true
-      default: options.hasMetadata
+      default: options.hasMetadata || options.ticket != nil
       }
-    extras = hasMore ? Extras(copy options, copy completion, on: loop) : nil
+    extras = hasMore ? Extras(copy options, copy completion) : nil
     self.completion = completion
   }
 
@@ -180,6 +186,9 @@ struct PendingRequest {
 
   /// This side of the request's stream; nil if it carries no items. Use it on the loop.
   var channel: ItemChannel? { extras?.channel }
+
+  /// Its ticket, if it runs once and has one.
+  var ticket: OnceTicket? { extras?.ticket }
 
   var priority: UInt32 { extras?.metadata?.priority ?? 0 }
   /// The record of the request; nil if nobody observes.
@@ -200,6 +209,7 @@ struct PendingRequest {
     type = other.type
     offline = other.offline
     retry = other.retry
+    runsOnce = other.runsOnce
     deadline = other.deadline
     began = other.began
     body = other.body

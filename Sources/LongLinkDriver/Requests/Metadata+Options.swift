@@ -7,12 +7,9 @@ extension Metadata {
   /// Whether the metadata holds an idempotency key or entries, which only the peer can use.
   var isMoreThanPriority: Bool { !idempotencyKey.isEmpty || !entries.isEmpty }
 
-  /// Makes the metadata of a request with options; makes a random key if they ask for one.
-  init(_ options: RequestOptions, on loop: EventLoop) {
-    let wantsKey = options.idempotencyKey.isEmpty && options.retry == .idempotentByKey
-    self.init(
-      priority: options.priority ?? 0,
-      idempotencyKey: wantsKey ? loop.randomKey() : options.idempotencyKey)
+  /// Makes the metadata of a request with options.
+  init(_ options: RequestOptions) {
+    self.init(priority: options.priority ?? 0, idempotencyKey: options.idempotencyKey)
     setEntries(options.metadata)
   }
 
@@ -23,10 +20,9 @@ extension Metadata {
 }
 
 extension RequestOptions {
-  /// Whether the request needs metadata besides the remaining time.
+  /// Whether the request needs metadata besides the remaining time, and what it states to run once.
   var hasMetadata: Bool {
-    (priority ?? 0) != 0 || !idempotencyKey.isEmpty || !metadata.isEmpty
-      || retry == .idempotentByKey
+    (priority ?? 0) != 0 || !metadata.isEmpty || !runsOnce && !idempotencyKey.isEmpty
   }
 
   /// Whether a cancel is sent to the peer when the caller stops waiting.

@@ -18,6 +18,9 @@ extension Requests {
       if table.waitingCount > 0 { pump() }
       return
     }
+    if table.withPayload(at: slot, { $0.runsOnce }) {
+      heardOnce(arrival, table.withPayload(at: slot) { $0.ticket }, on: link)
+    }
     if arrival.isSuccess {
       let completion = table.succeeded(arrival.serial, at: slot).completion
       counters.succeeded += 1
@@ -25,7 +28,8 @@ extension Requests {
       complete(completion, .success(link.takeBody(of: arrival)))
     } else {
       let entry = table.answered(arrival.serial, at: slot, isRefused: isRefused)
-      let error = rejection(arrival, link.takeBody(of: arrival), entry, link).noting(objection)
+      let rejection = rejection(arrival, link.takeBody(of: arrival), entry, link)
+      let error = ended(rejection.noting(objection), entry.payload.ticket)
       counters.count(error)
       entry.payload.record?.end(
         error, isRefused: isRefused, isInterrupted: link.metadata(of: arrival)?.interrupted == true)
@@ -100,19 +104,17 @@ extension Requests {
       // Both sides watch the deadline, and the peer's response came before this side's timer.
       return error(.deadlineExceeded, id, request, .sent, request.lateness, on: link).after(past)
     }
-    // The peer may have responded in its handler's place, and the handler may still run.
-    let ran: Delivery = link.metadata(of: arrival)?.interrupted == true ? .sent : .answered
     return LongLinkError(
-      .rejected, delivery: arrival.isRefused ? .refused : ran,
+      .rejected, delivery: delivery(of: arrival, to: request, on: link),
       doing: operation(id, request), detail: detail, peer: link.peer, response: arrival.code,
       dialectCode: ownCode?.number, body: body, retryAfter: retryAfter
-    ).after(past)
+    ).after(past).noting(advice(on: arrival, to: request, past: past, on: link))
   }
 
   /// Cancels a request on behalf of its caller.
   package func cancel(_ id: RequestID) {
     let id = table.current(id)
-    guard let entry = table.end(id) else { return }
+    guard let entry = end(id) else { return }
     let (request, link) = (entry.payload, carrier(of: entry))
     let delivery = withdraw(id, entry, notifying: entry.notifiesCancel)
     finish(request, .failure(error(.cancelled, id, request, delivery, "", on: link)))
@@ -141,8 +143,16 @@ extension Requests {
     return delivery.after(entry.past)
   }
 
+  /// Removes a request from the table; nil if it has ended.
+  func end(_ id: RequestID) -> RequestTable<PendingRequest>.Entry? {
+    guard let entry = table.end(id) else { return nil }
+    if entry.payload.runsOnce { onces.end(id.serial) }
+    return entry
+  }
+
   /// Reports the outcome of a request that has left the table.
   func finish(_ request: PendingRequest, _ outcome: Outcome) {
+    let outcome = outcome.mapError { ended($0, request.ticket) }
     if case .failure(let error) = outcome { counters.count(error) }
     completeWithoutResponse(request.completion, outcome)
     if table.waitingCount > 0 { pump() }

@@ -13,6 +13,7 @@ extension Requests {
     links.removeAll { $0 === link }
     links.append(link)
     current = link
+    onceTerms = link.connection.agreement.once ?? onceTerms
     owed = OwedAnswers()
     unpark()
     pump()
@@ -100,7 +101,7 @@ extension Requests {
     for (id, _) in table.waitingRequests(where: {
       all || $0.payload.offline == .failUnlessConnecting
     }) {
-      guard let entry = table.end(id) else { continue }
+      guard let entry = end(id) else { continue }
       ended.append(
         (
           entry.payload,

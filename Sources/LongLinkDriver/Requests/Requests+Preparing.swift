@@ -14,6 +14,8 @@ extension Requests {
     defer { handlersDeferred &-= 1 }
     let now = loop.now
     var options = copy options
+    let runsOnce = options.runsOnce
+    options.ticket = nil
     options.retry = .never
     // Requests of the client may wait in their order for the current link.
     options.isOrdered = nil
@@ -21,10 +23,12 @@ extension Requests {
     counters.submitted += 1
     guard let id = table.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
-      type, body, options, from: now, until: deadline, offline: .failUnlessConnecting, on: loop,
-      completion)
+      type, body, options, from: now, until: deadline, offline: .failUnlessConnecting, completion)
     register(id, request, options, at: now)
     do throws(Unsendable) {
+      guard !runsOnce else {
+        throw Unsendable(.unsupported, "no request runs once while its connection is prepared")
+      }
       try check(request, isTakenBy: link)
       let sent = try send(id, request, on: link, at: now)
       table.placed(id, on: link.id, sent.position, isTimeTold: sent.isTimeTold)

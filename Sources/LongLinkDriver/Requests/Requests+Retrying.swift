@@ -7,6 +7,7 @@ extension Requests {
   /// Retries a request that the peer refused, if its policy allows and time is left; returns
   /// whether it does. If only a limit of this side prevents it, `objection` names the limit.
   func retry(refusedBy arrival: Arrival, on link: Link, _ objection: inout String?) -> Bool {
+    if arrival.code == .preconditionFailed { return retryElsewhere(refusedBy: arrival, on: link) }
     guard arrival.code == .overloaded || arrival.code == .draining,
       let (id, entry) = table.carried(arrival.serial, by: link.id),
       entry.payload.mayRetry, table.keepsOrder(id, entry),
@@ -16,13 +17,22 @@ extension Requests {
       objection = tooManyRetries
       return false
     }
-    let request = entry.payload
+    retry(id, entry.payload, refusedBy: arrival, on: link, at: time)
+    return true
+  }
+
+  /// Takes a request that the peer has refused off its link, to be sent again at this time.
+  func retry(
+    _ id: RequestID, _ request: PendingRequest, refusedBy arrival: Arrival, on link: Link,
+    at time: LinkInstant
+  ) {
     request.channel?.detached()
     table.takeBack(id, .refused)
     let reason = PeerText(utf8: link.connection.framing.isNative ? link.takeBody(of: arrival) : [])
     table.change(id) { $0.wasRefused(with: arrival.code, reason) }
     // With a new serial, because a late response to the old one does not belong to this attempt.
     let next = table.renew(id, deadline: request.deadline)
+    if request.runsOnce { onces.renumber(id.serial, to: next.serial) }
     counters.retriedRefused += 1
     if time > loop.now {
       table.wait(next, terms(of: request), until: time, at: loop.now)
@@ -31,7 +41,6 @@ extension Requests {
       table.wait(next, terms(of: request))
     }
     wentOff(link)
-    return true
   }
 
   /// The time of the retry; nil if it would be too late, or there is no link.
@@ -99,7 +108,7 @@ extension Requests {
         } else {
           table.wait(id, terms(of: request))
         }
-      } else if table.end(id) != nil {
+      } else if end(id) != nil {
         let error = make(id, request, delivery).noting(objection)
         ended.append((request, error.after(entry.past, request.refusal)))
       }

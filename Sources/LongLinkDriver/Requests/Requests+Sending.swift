@@ -38,6 +38,7 @@ extension Requests {
     _ id: RequestID, _ request: borrowing PendingRequest, on link: Link, at now: LinkInstant
   ) throws(Unsendable) -> Sent {
     if request.deadline <= now { throw Unsendable(.deadlineExceeded, request.lateness) }
+    let once = request.runsOnce ? try statement(of: id, request.ticket, on: link, at: now) : nil
     let terms = request.channel?.terms(on: link)
     if let terms { try check(terms, on: link) }
     if !link.connection.framing.isNative { try check(request, id, inDialectOf: link) }
@@ -45,14 +46,14 @@ extension Requests {
     let size: Int
     do throws(BodyError) {
       size = try request.body.encodedByteCount
-      metadata = try self.metadata(for: request, count: size, terms, on: link, at: now)
+      metadata = try self.metadata(for: request, count: size, terms, once, on: link, at: now)
     } catch {
       throw Unsendable(error)
     }
     let length = metadata.map { 2 + $0.count + size } ?? size
     if !link.connection.agreement.accepts(bodyOf: length) {
       // The peer can do without the remaining time, but not without the body.
-      let least = request.extras?.metadata == nil ? size : length
+      let least = request.extras?.metadata == nil && once == nil ? size : length
       guard link.connection.agreement.accepts(bodyOf: least) else {
         throw Unsendable(tooLarge: least, for: link)
       }
@@ -113,32 +114,34 @@ extension Requests {
 
   @inline(__always)
   private func metadata(
-    for request: borrowing PendingRequest, count: Int, _ terms: StreamTerms?, on link: Link,
-    at now: LinkInstant
+    for request: borrowing PendingRequest, count: Int, _ terms: StreamTerms?,
+    _ once: OnceStatement?, on link: Link, at now: LinkInstant
   ) throws(BodyError) -> MetadataBlock? {
     guard link.connection.agreement.features.contains(.metadata) else { return nil }
     // Rounded up, so that the peer does not give up first.
     let remaining = request.limit.map { UInt32(clamping: ($0 - now + 999_999) / 1_000_000) }
     if let extras = request.extras {
       if let observed = extras.observed,
-        let block = try? encode(observed, remaining, terms),
+        let block = try? encode(observed, remaining, terms, once),
         link.connection.agreement.accepts(bodyOf: 2 + block.count + count)
       {
         return block
       }
-      if let metadata = extras.metadata { return try encode(metadata, remaining, terms) }
+      if let metadata = extras.metadata { return try encode(metadata, remaining, terms, once) }
     }
+    if let once { return metadataCache.encode(once, remaining: remaining) }
     return try remaining.map { (time) throws(BodyError) in try metadataCache.encode(remaining: time)
     }
   }
 
   private func encode(
-    _ metadata: Metadata, _ remaining: UInt32?, _ terms: StreamTerms?
+    _ metadata: Metadata, _ remaining: UInt32?, _ terms: StreamTerms?, _ once: OnceStatement?
   ) throws(BodyError) -> MetadataBlock {
     var metadata = metadata
     metadata.remaining = remaining
     metadata.credit = terms?.credit.map { UInt32(clamping: $0) }
     metadata.items = terms?.sendsItems ?? false
+    if let once { metadata.state(once) }
     let block = try metadata.encodedBlock()
     guard block.count <= Wire.metadataLimit else {
       throw BodyError(.tooLarge, detail: "the metadata has \(block.count) bytes")

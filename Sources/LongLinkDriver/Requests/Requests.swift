@@ -24,6 +24,10 @@ package final class Requests: TimerHandler {
   @safe @exclusivity(unchecked) package var counters = RequestCounters()
   /// Requests that ended here and may still run at the peer.
   @safe @exclusivity(unchecked) var owed = OwedAnswers()
+  /// What those of the requests state that run once, and have no tickets.
+  var onces = OnceRequests()
+  /// Where the client's keys are kept, as the last greeting or refusal has said; nil before that.
+  var onceTerms: OnceTerms?
   @safe @exclusivity(unchecked) var resumptions = Resumptions()
   private var isPumping = false
   /// The number of calls on the stack that make requests with completion handlers.
@@ -109,7 +113,8 @@ extension Requests {
     guard let id = table.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
       type, body, options, from: now, until: deadline, offline: options.offline ?? defaults.offline,
-      on: loop, completion)
+      completion)
+    if request.runsOnce { beginOnce(id, options) }
     let isOrdered = options.isOrdered == true
     guard let link = current, isNext(id, request, isOrdered: isOrdered, on: link), hasRoom(link)
     else {
@@ -146,7 +151,8 @@ extension Requests {
     guard let id = table.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
       type, body, options, from: now, until: deadline, offline: options.offline ?? defaults.offline,
-      on: loop, completion)
+      completion)
+    if request.runsOnce { beginOnce(id, options) }
     register(id, request, options, at: now)
     wait(id, request, until: now + delay)
     arm()
@@ -173,10 +179,10 @@ extension Requests {
     counters.submitted += 1
     guard let id = table.nextID() else { return turnAway(type, completion) }
     let request = PendingRequest(
-      type, body, options, from: now, until: deadline, offline: .failUnlessConnecting, on: loop,
-      completion)
+      type, body, options, from: now, until: deadline, offline: .failUnlessConnecting, completion)
+    if request.runsOnce { beginOnce(id, options) }
     register(id, request, options, at: now)
-    guard table.end(id) != nil else { return id }
+    guard end(id) != nil else { return id }
     finish(request, .failure(make(operation(id, request))))
     disarmIfUnused()
     return id
@@ -251,7 +257,7 @@ extension Requests {
   }
 
   func fail(_ id: RequestID, _ reason: Unsendable) {
-    guard let entry = table.end(id) else { return }
+    guard let entry = end(id) else { return }
     let error = error(reason.code, id, entry.payload, entry.past, reason.detail)
     finish(entry.payload, .failure(error))
   }
@@ -367,6 +373,7 @@ extension Requests {
   /// Frees memory that is unused while there are no requests.
   private func releaseStorage() {
     table.releaseStorage()
+    onces.releaseStorage()
     resumptions.releaseStorage()
   }
 
@@ -382,6 +389,7 @@ extension Requests {
       let delivery = withdraw(
         id, entry, notifying: entry.notifiesCancel && !entry.isTimeTold)
       let request = entry.payload
+      if request.runsOnce { onces.end(id.serial) }
       finish(request, .failure(expired(id, request, delivery, on: link)))
     }
     // The delay of retries may be over.

@@ -19,7 +19,7 @@ extension Requests: StreamSide {
 
   /// Fails a request because the rest of an item does not fit into the limit of all windows.
   private func endOverLimit(_ serial: UInt32, on link: Link) {
-    guard let (id, _) = table.carried(serial, by: link.id), let entry = table.end(id) else {
+    guard let (id, _) = table.carried(serial, by: link.id), let entry = end(id) else {
       return
     }
     let request = entry.payload

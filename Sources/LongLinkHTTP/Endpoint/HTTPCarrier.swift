@@ -70,6 +70,7 @@ struct HTTPCarrier: CallCarrier {
         detail: "the request cannot be made: \(error)")
     }
     if let retry = options.retry { request.retry = retry }
+    if options.ticket != nil { request.retry = .once }
     let exchange = HTTPExchange(request, on: core, type: type, timeout: options.timeout)
     // Sorted, so that identical calls have identical heads.
     for (name, value) in options.metadata.sorted(by: { $0.key < $1.key }) {

@@ -15,6 +15,10 @@ extension HTTPExchange {
   func send(
     to address: HTTPAddress, _ body: ReadyBody, _ place: ExchangePlace
   ) async throws(LongLinkError) -> Opened {
+    guard request.retry != .once else {
+      throw purpose.failure(
+        .unsupported, delivery: .notSent, "no request over HTTP runs once")
+    }
     var tries = 0
     while true {
       do throws(LongLinkError) {

@@ -41,7 +41,7 @@ public struct HTTPRequest: Sendable {
   public var usesCache: Bool
   /// Whether the request is retried automatically. Default: `ifSafe`, while no byte of it has left.
   /// GET, HEAD and OPTIONS are also retried once if the connection, on which the server had
-  /// answered before, ended without a byte of a response.
+  /// answered before, ended without a byte of a response. With `once` it fails with `unsupported`.
   public var retry: RetryMode
   /// Called with the progress of the exchange, on any thread, at most once for each piece of 64
   /// KiB. Default nil.

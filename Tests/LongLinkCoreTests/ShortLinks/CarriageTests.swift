@@ -93,8 +93,11 @@ import Testing
   @Test func `what a server lacks of the hello refuses the request`() {
     var carriage = Carriage(.server, isShort: true)
     let features = carriage.agree(on: .supported, of: [.metadata])
-    #expect(features == [.metadata, .fragments, .streams])
-    #expect(carriage.lacking == [.fragments, .streams])
+    #expect(features == [.metadata, .fragments, .streams, .once])
+    #expect(carriage.lacking == [.fragments, .streams, .once] && carriage.refusesAll)
+    var unkept = Carriage(.server, isShort: true)
+    _ = unkept.agree(on: .supported, of: [.metadata, .fragments, .streams])
+    #expect(unkept.lacking == .once && !unkept.refusesAll)
     var long = Carriage(.server, isShort: false)
     let agreed = long.agree(on: .supported, of: [.metadata])
     #expect(agreed == [.metadata] && long.lacking.isEmpty)

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LongLink
+import LongLinkTesting
+import Logging
+import Testing
+
+/// Requests that run once over short links, and those that an application repeats.
+@Suite struct OnceTicketTests {
+  private static let space = OnceTests.space
+
+  @Test func `over short links, a refusal says the space, which the next request states`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let (server, client) = try await Self.shortPair(stage)
+      server.on(1, [OnceTests.elsewhere(Self.space, 5_000), .reply([7])])
+      #expect(try await client.request(1, [1], options: OnceTests.options) == [7])
+      #expect(try await client.request(1, [1], options: OnceTests.options) == [7])
+      let sent = try OnceTests.sent(to: server)
+      #expect(sent.map(\.keySpace) == [[UInt8](repeating: 0, count: 16), Self.space, Self.space])
+      #expect(sent[0].keyTime == 1 && sent[1].keyTime >= 5_000)
+      #expect(sent[0].idempotencyKey == sent[1].idempotencyKey)
+      await server.stop()
+    }
+  }
+
+  @Test func `a short link that breaks before a space is known proves nothing, and costs nothing`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let (server, client) = try await Self.shortPair(stage)
+      server.on(1, [.reset, OnceTests.elsewhere(Self.space, 5_000), .reply([7])])
+      #expect(try await client.request(1, [1], options: OnceTests.options) == [7])
+      // What may have run in a space is refused elsewhere, and not sent again.
+      server.on(1, [.reset, OnceTests.elsewhere(OnceTests.otherSpace)])
+      let error = try await failure {
+        try await client.request(1, [1], options: OnceTests.options)
+      }
+      #expect(error.response == .preconditionFailed && error.delivery == .sent, "\(error)")
+      await server.stop()
+    }
+  }
+
+  private static func shortPair(
+    _ stage: Stage
+  ) async throws -> (server: SimulatedServer, client: LongLinkClient) {
+    let server = try await SimulatedServer.start(
+      on: stage.serverLoop, at: .ipv4(127, 0, 0, 1, port: 0))
+    server.handshake = .welcome(keySpace: space, keyTime: 5_000)
+    let address = server.address
+    let client = try stage.client(to: []) {
+      $0 = ClientConfiguration(ways: [.simulatedShort(to: address)])
+      $0.logger.logLevel = .critical
+    }
+    return (server, client)
+  }
+
+  @Test func `a ticket from before the first attempt repeats the request after a restart`()
+    async throws
+  {
+    try await OnceTests.run { server, client, simulation in
+      server.on(1, [.reset, .refuse(.draining), .reply([7], metadata: OnceTests.replay)])
+      let ticket = try await client.ticket(key: [5])
+      #expect(!ticket.mayHaveRun)
+      let kept = try #require(ticket.bytes)
+      let options = RequestOptions(retry: .ifSafe, ticket: ticket)
+      let lost = try await failure { try await client.request(1, [1], options: options) }
+      #expect(lost.delivery == .sent && ticket.mayHaveRun && !ticket.isReplayed)
+      try await simulation.sleep(for: .seconds(60))
+
+      let again = try #require(OnceTicket(bytes: kept))
+      #expect(again.mayHaveRun && again.key == [5] && again.bytes == kept)
+      let repeats = RequestOptions(retry: .once, ticket: again)
+      #expect(try await client.request(1, [1], options: repeats) == [7])
+      #expect(again.isReplayed)
+      let sent = try OnceTests.sent(to: server)
+      #expect(sent.count == 3 && Set(sent.map(\.keyTime)).count == 1)
+      #expect(Set(sent.map(\.keySpace)) == [Self.space])
+    }
+  }
+
+  @Test func `a repeated request that is refused may have run all the same`() async throws {
+    try await OnceTests.run { server, client, _ in
+      server.on(1, .refuse(.overloaded))
+      let kept = try #require(try await client.ticket().bytes)
+      let again = try #require(OnceTicket(bytes: kept))
+      let never = RequestOptions(retry: .never, ticket: again)
+      let error = try await failure { try await client.request(1, [1], options: never) }
+      #expect(error.response == .overloaded && error.delivery == .sent, "\(error)")
+      // The same of a fresh ticket did not run.
+      let fresh = RequestOptions(retry: .never, ticket: try await client.ticket())
+      let other = try await failure { try await client.request(1, [1], options: fresh) }
+      #expect(other.delivery == .refused)
+    }
+  }
+
+  @Test func `a ticket is of one space, and is not taken elsewhere`() async throws {
+    try await OnceTests.run { server, client, _ in
+      server.on(1, [OnceTests.elsewhere(OnceTests.otherSpace), .reply([7])])
+      let ticket = try await client.ticket()
+      let options = RequestOptions(retry: .once, ticket: ticket)
+      let refused = try await failure { try await client.request(1, [1], options: options) }
+      #expect(refused.response == .preconditionFailed && refused.delivery == .refused)
+      let elsewhere = try await failure { try await client.request(1, [1], options: options) }
+      #expect(elsewhere.code == .unsupported && elsewhere.delivery == .notSent, "\(elsewhere)")
+      #expect(server.requests(of: 1).count == 1)
+    }
+  }
+
+  @Test func `two requests with one ticket state the same`() async throws {
+    try await OnceTests.run { server, client, simulation in
+      server.on(1, .delay(.seconds(1), then: .reply([7])))
+      let ticket = try #require(OnceTicket(key: [1]))
+      let options = RequestOptions(ticket: ticket)
+      let first = client.submit(1, [1], options: options)
+      try await server.waitForRequest(of: 1)
+      try await simulation.sleep(for: .milliseconds(100))
+      _ = try await client.request(1, [1], options: options)
+      _ = try await first.value
+      let sent = try OnceTests.sent(to: server)
+      #expect(sent.count == 2 && sent[0].keyTime == sent[1].keyTime)
+    }
+  }
+
+  @Test func `no ticket can be had where no keys are kept`() async throws {
+    try await OnceTests.run { server, client, _ in
+      server.handshake = .normal
+      let error = try await failure { try await client.ticket() }
+      #expect(error.code == .unsupported, "\(error)")
+    }
+  }
+
+  @Test func `bytes that are no ticket make none`() throws {
+    #expect(OnceTicket(key: []) == nil && OnceTicket(key: [UInt8](repeating: 1, count: 256)) == nil)
+    let head: [UInt8] = [1] + Self.space + [0, 0, 0, 0, 0, 0, 1, 2]
+    #expect(OnceTicket(bytes: head + [9])?.key == [9])
+    let zeros = [UInt8](repeating: 0, count: 16)
+    let wrong: [[UInt8]] = [
+      [], head, [2] + head.dropFirst() + [9], head + [UInt8](repeating: 1, count: 256),
+      [1] + Self.space + zeros.prefix(8) + [9], [1] + zeros + head.suffix(8) + [9],
+    ]
+    for bytes in wrong { #expect(OnceTicket(bytes: bytes) == nil, "\(bytes)") }
+  }
+}
