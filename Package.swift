@@ -34,7 +34,7 @@ let package = Package(
     .library(name: "LongLinkCalls", targets: ["LongLinkCalls"]),
     .library(name: "LongLinkDialects", targets: ["LongLinkDialects"]),
     .library(name: "LongLinkServer", targets: ["LongLinkServer"]),
-    .library(name: "LongLinkOnce", targets: ["LongLinkOnceStore"]),
+    .library(name: "LongLinkOnce", targets: ["LongLinkOnce", "LongLinkOnceStore"]),
     .library(name: "LongLinkTesting", targets: ["LongLinkTesting"]),
     .library(name: "LongLinkProtobufC", targets: ["LongLinkProtobufC"]),
     .library(name: "LongLinkProtobuf", targets: ["LongLinkProtobuf"]),
@@ -221,6 +221,15 @@ let package = Package(
       dependencies: ["LongLinkCore"],
       swiftSettings: swiftSettings
     ),
+    .target(
+      name: "LongLinkOnce",
+      dependencies: [
+        "COpenSSL", "LongLinkDriver", "LongLinkCore", "LongLinkOnceStore", "LongLinkServer",
+        "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
     // Uploads: the messages and the hash that both sides share, and the server's side.
     .target(
       name: "LongLinkUploadMessages",
@@ -405,7 +414,11 @@ let package = Package(
     ),
     .testTarget(
       name: "LongLinkOnceTests",
-      dependencies: ["LongLinkCore", "LongLinkOnceStore", "LongLinkTesting"],
+      dependencies: [
+        "LongLinkDriver", "LongLinkCore", "LongLinkOnce", "LongLinkOnceStore", "LongLinkServer",
+        "LongLinkTesting", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
       swiftSettings: swiftSettings
     ),
     .testTarget(

@@ -13,7 +13,7 @@ package struct Inbox: ~Copyable {
 
   /// Passes bytes of the last returned message to `body`.
   @inline(__always)
-  func withBody<Result, Failure>(
+  package func withBody<Result, Failure>(
     _ slice: BodySlice, _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let range = slice.start..<slice.start + slice.count

@@ -32,7 +32,18 @@ extension ServerConnection {
     // Zero milliseconds would mean without an end.
     let validity = authentication.validity.map { max(1_000_000, $0.clampedNanoseconds) }
     expires(after: validity)
-    link.admit(expiresIn: UInt32(clamping: (validity ?? 0) / 1_000_000))
+    link.admit(expiresIn: UInt32(clamping: (validity ?? 0) / 1_000_000), once: onceTerms())
+  }
+
+  /// What the client is told about its keys, if it has asked and they are kept.
+  private func onceTerms() -> OnceTerms? {
+    guard link.connection.asksForOnce, !link.connection.isRenewing,
+      let (client, terms) = lane.keeper?.welcome(
+        principal: peer.principalRecord?.name, clientID: link.connection.clientID?.bytes,
+        at: lane.loop.driver.now)
+    else { return nil }
+    responder.onceClient = client
+    return terms
   }
 
   /// Says that the client is not accepted, and closes; or that its next credential is not.

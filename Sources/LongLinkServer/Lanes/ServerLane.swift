@@ -14,6 +14,8 @@ final class ServerLane {
   let defaults: RequestDefaults
   let routes: Routes
   let hooks: ServerHooks
+  /// What keeps the records of requests that run once; nil if nothing does.
+  let keeper: (any OnceKeeper)?
   var log: PeerLog { shared.log }
   /// The bounds of waiting requests, and of waiting pushes, to one connection.
   let requestLimits = RequestLimits(maxWaiting: 1_024)
@@ -44,12 +46,13 @@ final class ServerLane {
 
   init(
     loop: EventLoop, _ configuration: ServerConfiguration, _ settings: ConnectionSettings,
-    routes: Routes, hooks: ServerHooks, shared: ServerShared
+    routes: Routes, hooks: ServerHooks, keeper: (any OnceKeeper)?, shared: ServerShared
   ) {
     self.loop = loop
     handlers = HandlerQueue(on: loop)
     self.routes = routes
     self.hooks = hooks
+    self.keeper = keeper
     self.shared = shared
     self.configuration = configuration
     self.settings = settings
@@ -201,9 +204,11 @@ final class ServerLane {
     return "\(dialect.name) does not let a server send requests"
   }
 
-  /// Asks the application who the client of a connection is, or about its next credential.
+  /// Asks the application who the client of a connection is, or about its next credential. A server
+  /// that does not ask accepts everyone.
   func identify(_ connection: ServerConnection) {
-    authentications?.identify(connection)
+    guard let authentications else { return connection.accepted(.anonymous) }
+    authentications.identify(connection)
   }
 
   /// Asks a client whose credential has expired to come back with another one.

@@ -19,6 +19,8 @@ struct ServerHooks: Sendable {
   var pushRules: [MessageType: AccessRule] = [:]
   /// The access rule of all others.
   var rule = AccessRule.everyone
+  /// What routes say of the records of requests that run once.
+  var onceRules: [MessageType: OnceRule] = [:]
   /// Where the settings come from that can be made once.
   var origins: [Setting: Setting.Origin] = [:]
   /// The interceptors in order, the first one outermost. Without types, an interceptor is around
@@ -53,10 +55,11 @@ extension ServerHooks {
     return settled
   }
 
-  /// A route as connections use it: with its interceptors and its rule.
-  func settled(_ route: Route, of type: MessageType) -> Route {
-    let whole = route.intercepted(
+  /// A route as connections use it: with its interceptors and its rules.
+  func settled(_ route: Route, of type: MessageType, runsOnce: Bool) -> Route {
+    var whole = route.intercepted(
       by: interceptors.filter { $0.types?.contains(type) ?? true }.map(\.run))
+    if runsOnce { whole = whole.once(onceRules[type] ?? OnceRule()) }
     let condition = (rules[type] ?? rule).condition
     return condition.isOpen ? whole : .guarded(condition, whole)
   }
