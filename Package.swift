@@ -34,7 +34,7 @@ let package = Package(
     .library(name: "LongLinkCalls", targets: ["LongLinkCalls"]),
     .library(name: "LongLinkDialects", targets: ["LongLinkDialects"]),
     .library(name: "LongLinkServer", targets: ["LongLinkServer"]),
-    .library(name: "LongLinkOnce", targets: ["LongLinkOnceStore"]),
+    .library(name: "LongLinkOnce", targets: ["LongLinkOnce", "LongLinkOnceStore"]),
     .library(name: "LongLinkOnceSQLite", targets: ["LongLinkOnceSQLite"]),
     .library(name: "LongLinkTesting", targets: ["LongLinkTesting"]),
     .library(name: "LongLinkProtobufC", targets: ["LongLinkProtobufC"]),
@@ -222,6 +222,15 @@ let package = Package(
     .target(
       name: "LongLinkOnceStore",
       dependencies: ["LongLinkCore"],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLinkOnce",
+      dependencies: [
+        "COpenSSL", "LongLinkDriver", "LongLinkCore", "LongLinkOnceStore", "LongLinkServer",
+        "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
       swiftSettings: swiftSettings
     ),
     // Empty without the trait.
@@ -418,7 +427,11 @@ let package = Package(
     ),
     .testTarget(
       name: "LongLinkOnceTests",
-      dependencies: ["LongLinkCore", "LongLinkOnceStore", "LongLinkTesting"],
+      dependencies: [
+        "LongLinkDriver", "LongLinkCore", "LongLinkOnce", "LongLinkOnceStore", "LongLinkServer",
+        "LongLinkTesting", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
       swiftSettings: swiftSettings
     ),
     .testTarget(

@@ -47,14 +47,18 @@ public final class MemoryOnceStore: OnceStore {
     state = Mutex(OnceRecords(most: OnceRoom(records: maxRecords, bytes: maxBytes)))
   }
 
+  /// Returns the name and the time.
   public func status() async -> OnceStoreStatus { statusNow }
 
+  /// Finds a record, or makes one, as `OnceStore` says.
   public func begin(_ attempt: OnceAttempt) async -> OnceFinding { beginNow(attempt) }
 
+  /// Ends the record that bears the token, as `OnceStore` says.
   public func complete(_ token: OnceToken, with answer: OnceAnswer?) async -> Bool {
     completeNow(token, with: answer)
   }
 
+  /// Removes the record that bears the token, as `OnceStore` says.
   public func abandon(_ token: OnceToken) async -> Bool { abandonNow(token) }
 
   /// The number of records, expired ones that are not removed yet included.

@@ -78,9 +78,8 @@ import Testing
     table.complete(7, holding: 30)
     let id = InboundID(serial: 7, number: table.newest)
     let work = Work()
-    let isKept = table.setPayload(work, of: id) == 30
-    let isMistaken =
-      table.setPayload(Work(), of: InboundID(serial: 7, number: id.number + 1)) != nil
+    let isKept = table.setPayload(work, of: id)
+    let isMistaken = table.setPayload(Work(), of: InboundID(serial: 7, number: id.number + 1))
     let kept = table.payload(of: 7)
     #expect(isKept && !isMistaken && kept === work)
     check(table, handled: 1, of: 1)

@@ -7,14 +7,14 @@ extension TidyTests {
   /// The most public types that an import of each product shows, those of the modules that it
   /// exports included.
   private static let mostShown = [
-    "LongLink": 70, "LongLinkCalls": 89, "LongLinkDialects": 19, "LongLinkHTTP": 104,
-    "LongLinkHTTPServer": 80, "LongLinkJSON": 41, "LongLinkOnceSQLite": 41, "LongLinkProtobuf": 29,
-    "LongLinkProtobufC": 50, "LongLinkReaders": 11, "LongLinkServer": 76, "LongLinkTLS": 72,
-    "LongLinkTesting": 97, "LongLinkUploads": 83, "LongLinkUploadsServer": 80,
+    "LongLink": 71, "LongLinkCalls": 90, "LongLinkDialects": 19, "LongLinkHTTP": 105,
+    "LongLinkHTTPServer": 81, "LongLinkJSON": 42, "LongLinkOnce": 42, "LongLinkOnceSQLite": 42,
+    "LongLinkProtobuf": 30, "LongLinkProtobufC": 51, "LongLinkReaders": 11, "LongLinkServer": 77,
+    "LongLinkTLS": 73, "LongLinkTesting": 98, "LongLinkUploads": 84, "LongLinkUploadsServer": 81,
   ]
 
   /// The most public types of all modules together.
-  private static let mostPublic = 264
+  private static let mostPublic = 269
 
   @Test func `no product shows more types than it did`() throws {
     let modules = try publicTypes()

@@ -125,6 +125,8 @@ import Testing
         "LongLinkDriver/Observing/ExchangeRecord.swift": 1,
         "LongLinkDriver/Responding/HandlerQueue.swift": 2,
         "LongLinkDriver/Responding/RunningHandler.swift": 1,
+        // Memory of libcrypto, which one thread uses at a time.
+        "LongLinkOnce/OnceHasher.swift": 1,
         // Memory of OpenSSL, which counts references and locks where threads share it.
         "LongLinkTLS/Engine/TLSContext.swift": 2,
         "LongLinkTransport/Loop/EventLoop.swift": 1,

@@ -19,7 +19,7 @@ import Testing
     private(set) var timesIdle = 0
     let responder: Responder
 
-    init(_ policy: OrphanPolicy, on placement: HandlerPlacement = .connectionLoop) {
+    init(on placement: HandlerPlacement = .connectionLoop) {
       loop = EventLoop(driver: driver, name: "orphans")
       stations = [Station(driver, loop), Station(driver, loop)]
       let router = Router()
@@ -39,8 +39,7 @@ import Testing
         peer: Peer(
           id: 1, address: nil, routes: router.snapshot,
           log: PeerLog(Logger(label: "orphans") { _ in SwiftLogNoOpLogHandler() }), on: loop),
-        handlers: HandlerQueue(on: loop), orphans: policy,
-        on: loop)
+        handlers: HandlerQueue(on: loop), on: loop)
       responder.onIdle = { [unowned self] in timesIdle += 1 }
       for station in stations { station.responder = responder }
     }
@@ -70,7 +69,7 @@ import Testing
   }
 
   @Test func `they are cancelled with their link`() {
-    let setup = Setup(.cancelled)
+    let setup = Setup()
     setup.bring(100, 100, on: 0)
     #expect(setup.timesIdle == 0)
     setup.end(0)
@@ -91,7 +90,7 @@ import Testing
     }
     let eager = Eager()
     for interrupts in [true, false] {
-      let setup = Setup(.cancelled, on: .executor(eager))
+      let setup = Setup(on: .executor(eager))
       setup.bring(100, on: 0)
       let station = setup.stations[0]
       if interrupts {
@@ -104,57 +103,5 @@ import Testing
       #expect(station.budget.held == 0, "interrupted: \(interrupts)")
       withExtendedLifetime(eager) {}
     }
-  }
-
-  @Test func `those whose link this side ends do not go on`() {
-    let setup = Setup(.goOn(atMost: 8, holding: 1_000, for: 1_000_000))
-    setup.bring(100, on: 0)
-    setup.stations[0].turn { setup.stations[0].link.close(.closedHere) }
-    #expect(setup.counters(0).handlersAbandoned == 1 && setup.timesIdle == 1)
-    setup.letGo()
-    #expect(setup.stations[0].budget.held == 0)
-  }
-
-  @Test func `they go on where the policy lets them, and answer nobody`() {
-    let setup = Setup(.goOn(atMost: 8, holding: 1_000, for: 1_000_000))
-    setup.bring(100, on: 0)
-    setup.end(0)
-    #expect(setup.counters(0).handlersAbandoned == 0 && setup.timesIdle == 0)
-    #expect(setup.stations[0].budget.held == 100 + HeldMemory.ofRequest)
-    // The same serial on the other link of the peer.
-    setup.bring(20, on: 1)
-    let written = setup.stations[1].link.connection.outbox.written
-    setup.letGo()
-    #expect(setup.counters(0).droppedResponses == 1 && setup.counters(0).responsesSent == 0)
-    #expect(setup.counters(1).responsesSent == 1 && setup.counters(1).droppedResponses == 0)
-    #expect(setup.stations[1].link.connection.outbox.written == written + 17)
-    #expect(setup.timesIdle == 1 && setup.stations[0].budget.held == 0)
-  }
-
-  @Test(arguments: [(1, 1_000), (8, 199)])
-  func `the others are cancelled beyond a number or so many bytes`(_ most: Int, _ bytes: Int) {
-    let setup = Setup(.goOn(atMost: most, holding: bytes, for: 1_000_000))
-    setup.bring(100, 100, on: 0)
-    setup.end(0)
-    #expect(setup.counters(0).handlersAbandoned == 1)
-    setup.letGo()
-    #expect(setup.counters(0).droppedResponses == 2 && setup.timesIdle == 1)
-  }
-
-  @Test func `they are cancelled when their time is over, which makes room for others`() {
-    let setup = Setup(.goOn(atMost: 1, holding: 100, for: 1_000_000))
-    setup.bring(100, on: 0)
-    setup.end(0)
-    setup.driver.now = setup.driver.now + 999_999
-    setup.loop.turn(waitingUntil: .distantPast)
-    #expect(setup.counters(0).handlersAbandoned == 0)
-    setup.driver.now = setup.driver.now + 1
-    setup.loop.turn(waitingUntil: .distantPast)
-    #expect(setup.counters(0).handlersAbandoned == 1 && setup.timesIdle == 1)
-    setup.bring(100, on: 1)
-    setup.end(1)
-    #expect(setup.counters(1).handlersAbandoned == 0)
-    setup.letGo()
-    #expect(setup.counters(1).droppedResponses == 1 && setup.timesIdle == 2)
   }
 }

@@ -170,13 +170,13 @@ package enum InboundEnding: Equatable, Sendable {
 
   // MARK: The driver's part
 
-  /// Keeps the driver's part of a request whose handler runs. Returns the bytes that the handler
-  /// holds; nil if the request has ended.
-  package mutating func setPayload(_ payload: AnyObject, of id: InboundID) -> Int? {
-    guard let slot = running(id) else { return nil }
+  /// Keeps the driver's part of a request whose handler runs. Returns false if the request has
+  /// ended.
+  package mutating func setPayload(_ payload: AnyObject, of id: InboundID) -> Bool {
+    guard let slot = running(id) else { return false }
     unsafe rows[slot: slot].payload?.release()
     unsafe rows[slot: slot].payload = .passRetained(payload)
-    return Int(rows[slot: slot].bytes)
+    return true
   }
 
   /// The driver's part of a request that has not ended.

@@ -41,7 +41,7 @@ package final class HandlerQueue: @unchecked Sendable {
   /// wraps it in a throwing one.
   static func run(_ work: RunningHandler, on executor: any TaskExecutor) {
     let task = Task(executorPreference: executor) { () async throws -> Void in await work.run() }
-    if work.hasEnded { task.cancel() } else { work.task = task }
+    if work.isUnwanted { task.cancel() } else { work.task = task }
   }
 
   /// Runs a handler in a job of the loop.
@@ -90,7 +90,7 @@ package final class HandlerQueue: @unchecked Sendable {
   private func runWaiting(in shared: SharedTask) async {
     for _ in 0..<Self.mostOfTask {
       guard let work = takeFirst() else { break }
-      if work.hasEnded {
+      if work.isUnwanted {
         work.skip()
         continue
       }

@@ -14,24 +14,26 @@ public struct InboundRequest: Sendable {
   public let peer: Peer
   /// When the peer stops waiting for the response; nil if it set no deadline.
   public let deadline: LinkInstant?
-  /// The request's metadata, stored separately to keep the request small; nil in the usual case,
-  /// where it holds at most the remaining time.
-  private let extras: Box<ReceivedMetadata>?
+  /// The request's metadata, and what it has besides, stored separately to keep the request small;
+  /// nil in the usual case, where the metadata holds at most the remaining time.
+  private let extras: RequestExtras?
 
   /// `metadata` is nil if it holds nothing but the deadline.
   package init(
     type: MessageType, body: [UInt8], id: InboundID, peer: Peer, deadline: LinkInstant?,
-    metadata: ReceivedMetadata?
+    metadata: ReceivedMetadata?, once: (any OnceRun)? = nil
   ) {
     self.type = type
     self.body = body
     self.id = id
     self.peer = peer
     self.deadline = deadline
-    extras = metadata.map { Box($0) }
+    extras = metadata.map { RequestExtras($0, once) }
   }
 
-  private var received: ReceivedMetadata? { extras?.value }
+  private var received: ReceivedMetadata? { extras?.metadata }
+  /// The run that it belongs to; nil if it is not to run once.
+  package var onceRun: (any OnceRun)? { extras?.once }
 
   /// The serial on the wire; the logs of both sides contain it.
   public var serial: UInt32 { id.serial }
@@ -45,6 +47,17 @@ public struct InboundRequest: Sendable {
   public var timeRemaining: Duration? { deadline.map { clock.now.duration(to: $0) } }
   /// The clock of the connection's loop. A `sleep` on it throws when the request is cancelled.
   public var clock: EventLoopClock { peer.clock }
+}
+
+/// What few requests have.
+private final class RequestExtras: Sendable {
+  let metadata: ReceivedMetadata
+  let once: (any OnceRun)?
+
+  init(_ metadata: ReceivedMetadata, _ once: (any OnceRun)?) {
+    self.metadata = metadata
+    self.once = once
+  }
 }
 
 /// An error that a handler throws to respond with a code other than 200.

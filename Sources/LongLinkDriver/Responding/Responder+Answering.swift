@@ -56,38 +56,67 @@ extension Responder {
   }
 }
 
+/// The answer to a request whose handler has thrown an error.
+struct HandlerRejection {
+  let code: ResponseCode
+  let body: [UInt8]
+  let isRefused: Bool
+  let dialectCode: UInt32?
+  let retryAfter: Duration?
+
+  init(
+    _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false, dialectCode: UInt32? = nil,
+    retryAfter: Duration? = nil
+  ) {
+    self.code = code
+    self.body = body
+    self.isRefused = isRefused
+    self.dialectCode = dialectCode
+    self.retryAfter = retryAfter
+  }
+}
+
 // MARK: - Responses
 
 extension Responder {
   func reject(
     _ request: InboundRequest, _ error: any Error, ofStream stream: UInt64 = 0, on link: Link
   ) {
+    let rejection = rejection(of: request, error, ofStream: stream, on: link)
+    send(
+      request.id, on: link, rejection.code, rejection.body, isRefused: rejection.isRefused,
+      dialectCode: rejection.dialectCode, retryAfter: rejection.retryAfter)
+  }
+
+  /// How a request is answered whose handler has thrown an error.
+  func rejection(
+    of request: InboundRequest, _ error: any Error, ofStream stream: UInt64 = 0, on link: Link
+  ) -> HandlerRejection {
     switch error {
     case let rejection as Rejection where rejection.code != .ok:
-      send(
-        request, on: link, rejection.code, rejection.body,
-        dialectCode: rejection.dialectCode, retryAfter: rejection.retryAfter)
+      return HandlerRejection(
+        rejection.code, rejection.body, dialectCode: rejection.dialectCode,
+        retryAfter: rejection.retryAfter)
     case let error as UndecodableRequest:
-      refuse(request, error.reason, on: link)
+      return rejection(error.reason, on: link)
     case let error as BodyError:
-      send(request, on: link, .malformed, text("\(error)", on: link))
+      return HandlerRejection(.malformed, text("\(error)", on: link))
     case let error as LongLinkError
     where error.code == .deadlineExceeded && error.isOf(stream: stream):
-      send(request, on: link, .deadlinePassed, text(error.detail, on: link))
+      return HandlerRejection(.deadlinePassed, text(error.detail, on: link))
     case let error as LongLinkError
     where error.code == .decodingFailed && error.isOf(stream: stream):
       link.count { $0.undecodable += 1 }
-      send(request, on: link, .malformed, text(error.detail, on: link))
+      return HandlerRejection(.malformed, text(error.detail, on: link))
     case let error as LongLinkError where error.code == .overloaded && error.isOf(stream: stream):
       link.count { $0.refusedForMemory += 1 }
-      send(
-        request, on: link, .overloaded, text(error.detail, on: link),
-        retryAfter: Responder.pauseForMemory)
+      return HandlerRejection(
+        .overloaded, text(error.detail, on: link), retryAfter: Responder.pauseForMemory)
     case is CancellationError:
-      send(request, on: link, .cancelled, text("cancelled", on: link))
+      return HandlerRejection(.cancelled, text("cancelled", on: link))
     case is HandlerSkipped:
       link.count { $0.handlersSkipped += 1 }
-      send(request, on: link, .cancelled, text("cancelled", on: link), isRefused: true)
+      return HandlerRejection(.cancelled, text("cancelled", on: link), isRefused: true)
     default:
       link.count { $0.handlersFailed += 1 }
       // The error's text may contain data that the peer must not see, so it is only logged. It may
@@ -95,13 +124,13 @@ extension Responder {
       link.log(
         .error, "A handler failed",
         metadata(request.type, request.serial, ["error": "\(PeerText("\(error)"))"]))
-      send(request, on: link, .failed, text("the handler failed", on: link))
+      return HandlerRejection(.failed, text("the handler failed", on: link))
     }
   }
 
-  /// Refuses a request whose body does not decode, or needs too much memory. The client may retry
-  /// it if there may be enough memory at another time.
-  private func refuse(_ request: InboundRequest, _ reason: BodyError, on link: Link) {
+  /// The rejection of a request whose body does not decode, or needs too much memory. The client may
+  /// retry it if there may be enough memory at another time.
+  private func rejection(_ reason: BodyError, on link: Link) -> HandlerRejection {
     let code: ResponseCode
     switch reason.code {
     case .outOfMemory:
@@ -115,8 +144,8 @@ extension Responder {
       code = .malformed
     }
     // `isRefused` tells the peer that the handler was not called.
-    send(
-      request, on: link, code, text("\(reason)", on: link), isRefused: true,
+    return HandlerRejection(
+      code, text("\(reason)", on: link), isRefused: true,
       retryAfter: code == .overloaded ? Responder.pauseForMemory : nil)
   }
 

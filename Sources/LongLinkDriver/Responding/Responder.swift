@@ -23,24 +23,22 @@ package final class Responder {
   let observers: Observers?
   /// The record of the request that is being handled or ended; nil if nobody observes.
   @safe @exclusivity(unchecked) private(set) var record: ExchangeRecord?
-  private let orphanPolicy: OrphanPolicy
   /// The handlers that run in tasks and whose requests have not ended.
   private var running = 0
-  /// The handlers that still run although their links have ended, and the bytes that they hold.
-  private var orphans = OrphanPolicy.Count()
+  /// The client whose requests can run once; nil if they cannot.
+  package var onceClient: (any OnceClient)?
   /// Called when the last request with a handler that runs in a task has ended.
   package var onIdle: (() -> Void)?
 
   package init(
     peer: Peer, handlers: HandlerQueue, observers: Observers? = nil,
-    orphans: OrphanPolicy = .cancelled, on loop: EventLoop
+    on loop: EventLoop
   ) {
     self.handlers = handlers
     self.observers = observers
     self.loop = loop
     self.peer = peer
     routes = peer.routes
-    orphanPolicy = orphans
   }
 
   /// Handles a request that has arrived.
@@ -60,10 +58,7 @@ package final class Responder {
       return
     }
     // Before anything else, so that a peer without access learns nothing about the route.
-    if routes.isGuarded(at: slot), case .guarded(let rule, _) = routes[slot], !rule.allows(peer) {
-      refuseAccess(arrival, on: link)
-      return
-    }
+    if routes.isWrapped(at: slot), !passes(arrival, on: link, routes[slot]) { return }
     let remaining = link.remaining(of: arrival)
     if remaining == 0 {
       link.count { $0.handlersLate += 1 }
@@ -124,7 +119,7 @@ package final class Responder {
     case .inline(let handler): run(handler, request, on: link)
     case .task(let placement, let handler): start(handler, placement, request, on: link)
     case .stream(let route): start(route, request, on: link)
-    case .guarded(_, let route): begin(route, request, on: link)
+    case .guarded(_, let route), .once(_, let route): begin(route, request, on: link)
     }
   }
 
@@ -160,17 +155,30 @@ package final class Responder {
     _ placement: HandlerPlacement, _ request: InboundRequest, _ channel: ItemChannel? = nil,
     on link: Link
   ) {
+    // Kept first, because an executor may run the task to its end at once.
+    guard let work = keep(handler, request, channel, on: link) else { return }
+    launch(work, placement)
+  }
+
+  /// Keeps what runs the handler of a request; returns nil if the request has ended.
+  func keep(
+    _ handler: @escaping @Sendable (InboundRequest) async throws -> AnyBody,
+    _ request: InboundRequest, _ channel: ItemChannel?, on link: Link
+  ) -> RunningHandler? {
     let work = RunningHandler(handler, request, channel, record, for: self, on: link)
-    // The handler is kept first, because an executor may run the task to its end at once.
-    guard let byteCount = link.note({ $0.inbound.setPayload(work, of: request.id) }) else {
+    guard link.note({ $0.inbound.setPayload(work, of: request.id) }) else {
       channel?.close("the exchange has ended")
       record?.end(.lost(link.connection.phase.endReason ?? .closedHere), .refused)
-      return link.handlerReturned(from: request.id)
+      link.handlerReturned(from: request.id)
+      return nil
     }
     record?.handedOver(request.serial, request.body.count, on: link)
-    work.byteCount = byteCount
     running += 1
     work.setTimer()
+    return work
+  }
+
+  func launch(_ work: RunningHandler, _ placement: HandlerPlacement) {
     switch placement {
     case .connectionLoop: handlers.run(work)
     case .globalPool: HandlerQueue.run(work, on: globalConcurrentExecutor)
@@ -182,7 +190,7 @@ package final class Responder {
   func returned(_ work: RunningHandler, _ result: Result<AnyBody, any Error>) {
     // The task may run other handlers now.
     work.task = nil
-    if work.isOrphan { endOrphan(work, cancelling: false) }
+    if let run = work.request.onceRun { return returned(work, of: run, result) }
     if work.isEnding {
       // An executor runs its tasks at once: this call is within `end`, which goes on.
       work.result = result
@@ -227,7 +235,7 @@ package final class Responder {
   }
 
   /// Ends a request whose handler runs in a task.
-  private func end(
+  func end(
     _ work: RunningHandler, cancelling: Bool = true, _ ending: ExchangeEnding? = nil,
     _ respond: () -> Void = {}
   ) {
@@ -257,35 +265,33 @@ extension Responder {
     }
     link.count { $0.handlersCancelled += 1 }
     end(work, .cancelled)
+    left(work, .cancelled)
   }
 
-  /// Handles the end of a link: cancels the tasks of its handlers, unless the policy lets them go
-  /// on, which it does not where this side ends the link.
+  /// Handles the end of a link: cancels the tasks of its handlers, but for those that run once.
   package func abandon(_ link: Link, _ reason: CloseReason) {
-    let isOwnEnd = reason == .closedHere || reason == .memoryLimit
     for work in link.connection.inbound.outlivedHandlers where !work.hasEnded {
-      if !isOwnEnd, work.result == nil, orphans.takes(work.byteCount, orphanPolicy) {
-        work.orphaned(for: orphanPolicy.time)
-      } else {
-        link.count { $0.handlersAbandoned += 1 }
-        end(work, .lost(reason))
-      }
+      if work.request.onceRun == nil { link.count { $0.handlersAbandoned += 1 } }
+      end(work, .lost(reason))
+      left(work, .linkEnded)
     }
   }
 
-  /// Handles that the deadline of a request has passed, or the time of a handler without a link.
+  /// Handles that the deadline of a request has passed. A request that is to run once may have no
+  /// exchange any more.
   func deadlinePassed(_ work: RunningHandler) {
-    guard !work.isOrphan else { return endOrphan(work, cancelling: true) }
+    work.isLate = true
     work.link.count { $0.handlersLate += 1 }
     interrupt(work, .deadlinePassed, "the deadline passed before the response")
+    left(work, .deadlinePassed)
   }
 
-  /// Ends a request whose link has ended: nobody can get its answer.
-  private func endOrphan(_ work: RunningHandler, cancelling: Bool) {
-    orphans.left(work.byteCount)
-    work.isOrphan = false
-    if cancelling { work.link.count { $0.handlersAbandoned += 1 } }
-    end(work, cancelling: cancelling, .lost(work.link.connection.phase.endReason ?? .closedHere))
+  /// Tells the run of a request that is to run once that its exchange has ended without a reply.
+  private func left(_ work: RunningHandler, _ reason: OnceLeaving) {
+    guard let run = work.request.onceRun else { return }
+    // There is no handler that would return.
+    if work.isDone { work.link.handlerReturned(from: work.request.id) }
+    run.left(work, reason)
   }
 
   /// Responds in the handler's place, and cancels its task. The response waits for no room, because

@@ -14,13 +14,15 @@ package enum Route: Sendable {
   indirect case stream(StreamRoute)
   /// A route for those peers that the condition allows.
   indirect case guarded(AccessCondition, Route)
+  /// Another route, some of whose requests are to run once.
+  indirect case once(OnceRoute, Route)
 
   /// Which sides send items in the exchanges of this route.
   var shape: StreamShape {
     switch self {
     case .inline, .task: []
     case .stream(let route): route.shape
-    case .guarded(_, let route): route.shape
+    case .guarded(_, let route), .once(_, let route): route.shape
     }
   }
 }
@@ -98,12 +100,15 @@ package final class Routes: Sendable {
   fileprivate struct Entry {
     let route: Route
     let shape: StreamShape
-    let isGuarded: Bool
+    let isWrapped: Bool
 
     init(_ route: Route) {
       self.route = route
       shape = route.shape
-      if case .guarded = route { isGuarded = true } else { isGuarded = false }
+      switch route {
+      case .guarded, .once: isWrapped = true
+      case .inline, .task, .stream: isWrapped = false
+      }
     }
   }
 
@@ -129,6 +134,6 @@ package final class Routes: Sendable {
   subscript(slot: Int) -> Route { table[slot: slot].route }
   /// Which sides send items in the exchanges of the route in this slot.
   func shape(at slot: Int) -> StreamShape { table[slot: slot].shape }
-  /// Whether the route in this slot has an access rule.
-  func isGuarded(at slot: Int) -> Bool { table[slot: slot].isGuarded }
+  /// Whether the route in this slot has a rule, for access or for requests that are to run once.
+  func isWrapped(at slot: Int) -> Bool { table[slot: slot].isWrapped }
 }

@@ -5,15 +5,16 @@ internal import LongLinkCore
 
 /// A handler that runs in a task, for one request: what the connection keeps in the request's row.
 ///
+/// For a request that is to run once, the handler outlives the exchange, or there is none: then the
+/// exchange waits for the reply of another one's.
+///
 /// All of its variables are used on the loop alone.
-final class RunningHandler: @unchecked Sendable, TimerHandler {
+package final class RunningHandler: @unchecked Sendable, TimerHandler {
   let request: InboundRequest
   private let handler: @Sendable (InboundRequest) async throws -> AnyBody
-  private let responder: Responder
+  let responder: Responder
   /// The link that carried the request; it may have ended.
   let link: Link
-  /// The bytes that the handler holds, with the request's metadata.
-  var byteCount = 0
   private let loop: EventLoop
   /// This side of the request's stream; nil if the request carries no items.
   let channel: ItemChannel?
@@ -28,8 +29,12 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
   private(set) var hasEnded = false
   /// Whether the request is ending now: its row may still be that of a running request.
   var isEnding = false
-  /// Whether the handler goes on although its link has ended.
-  var isOrphan = false
+  /// Whether the handler must not begin, or must not go on.
+  var isUnwanted = false
+  /// Whether the handler of a request that is to run once has returned, or will not be called.
+  var isDone = false
+  /// Whether the deadline of a request that is to run once has passed.
+  var isLate = false
   /// What the handler has returned, while its last items wait to be sent, or its request ends.
   var result: Result<AnyBody, any Error>?
 
@@ -59,29 +64,33 @@ final class RunningHandler: @unchecked Sendable, TimerHandler {
     timer = loop.schedule(at: deadline, self, token: 0)
   }
 
-  /// Lets the handler go on without a link, for a time in nanoseconds at most. Its stream ends.
-  func orphaned(for time: Int64) {
-    isOrphan = true
-    if let timer { loop.cancel(timer) }
-    let limit = loop.now + time
-    timer = loop.schedule(at: min(limit, request.deadline ?? limit), self, token: 0)
-    // The close comes last, because the handler may return within this call.
-    channel?.close("the connection has ended")
-  }
-
-  func timerFired(token: UInt64) {
+  package func timerFired(token: UInt64) {
     timer = nil
     responder.deadlinePassed(self)
   }
 
-  /// Ends the request. With `cancelling`, the handler's task is cancelled if it still runs.
+  /// Ends the request. With `cancelling`, the handler's task is cancelled if it still runs, unless
+  /// the handler outlives the request; then it still has its deadline.
   func end(cancelling: Bool) {
     hasEnded = true
-    if let timer { loop.cancel(timer) }
-    timer = nil
+    if request.onceRun != nil, !isDone { return }
+    stop()
     channel?.close("the exchange has ended")
     if cancelling { task?.cancel() }
     task = nil
+  }
+
+  /// Stops the timer, because neither the exchange nor the handler goes on.
+  private func stop() {
+    isUnwanted = true
+    if let timer { loop.cancel(timer) }
+    timer = nil
+  }
+
+  /// Notes that the handler of a request that is to run once has returned, or will not be called.
+  func done() {
+    isDone = true
+    if hasEnded { stop() }
   }
 
   /// Skips the handler, because the request has ended before the handler began.

@@ -32,7 +32,19 @@ extension ServerConnection {
     // On the wire, zero milliseconds would mean no end.
     let validity = authentication.validity.map { max(1_000_000, $0.clampedNanoseconds) }
     expires(after: validity)
-    link.identity.admit(expiresIn: UInt32(clamping: (validity ?? 0) / 1_000_000))
+    link.identity.admit(
+      expiresIn: UInt32(clamping: (validity ?? 0) / 1_000_000), once: onceTerms())
+  }
+
+  /// What the client is told about its keys; nil if it has not asked, or none are kept.
+  private func onceTerms() -> OnceTerms? {
+    guard link.connection.asksForOnce, !link.connection.isRenewing,
+      let (client, terms) = lane.keeper?.welcome(
+        principal: peer.principalRecord?.name, clientID: link.connection.clientID?.bytes,
+        at: lane.loop.driver.now)
+    else { return nil }
+    responder.onceClient = client
+    return terms
   }
 
   /// Refuses the client and closes the connection; or refuses the renewal of its credential.

@@ -14,6 +14,8 @@ final class ServerLane {
   let defaults: RequestDefaults
   let routes: Routes
   let hooks: ServerHooks
+  /// What keeps the records of requests that run once; nil if nothing does.
+  let keeper: (any OnceKeeper)?
   var log: PeerLog { shared.log }
   /// The limits for requests and pushes that wait for room on one connection.
   let requestLimits = RequestLimits(maxWaiting: 1_024)
@@ -45,12 +47,13 @@ final class ServerLane {
 
   init(
     loop: EventLoop, _ configuration: ServerConfiguration, _ settings: ConnectionSettings,
-    routes: Routes, hooks: ServerHooks, shared: ServerShared
+    routes: Routes, hooks: ServerHooks, keeper: (any OnceKeeper)?, shared: ServerShared
   ) {
     self.loop = loop
     handlers = HandlerQueue(on: loop)
     self.routes = routes
     self.hooks = hooks
+    self.keeper = keeper
     self.shared = shared
     self.configuration = configuration
     self.settings = settings
@@ -203,9 +206,11 @@ final class ServerLane {
     return "\(dialect.name) does not let a server send requests"
   }
 
-  /// Lets `authenticate` decide about a connection's client, or about its renewed credential.
+  /// Lets `authenticate` decide about a connection's client, or about its renewed credential. A
+  /// server without the function accepts everyone.
   func identify(_ connection: ServerConnection) {
-    authentications?.identify(connection)
+    guard let authentications else { return connection.accepted(.anonymous) }
+    authentications.identify(connection)
   }
 
   /// Drains a connection whose credential has expired: the client reconnects with another one.

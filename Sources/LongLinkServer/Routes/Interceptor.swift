@@ -47,6 +47,8 @@ extension Route {
       return .stream(route)
     case .guarded(let rule, let route):
       return .guarded(rule, route.intercepted(by: interceptors))
+    case .once:
+      preconditionFailure("interceptors are inside of what runs once")
     }
   }
 }

@@ -31,6 +31,14 @@ extension LongLinkServer {
     }
   }
 
+  /// Sets what a route says of the records of requests that run once.
+  package func setOnceRule(_ rule: OnceRule, of type: MessageType) {
+    beforeStart("set how message type \(type) runs once") { hooks in
+      precondition(router.contains(type), "there is no route of message type \(type)")
+      hooks.onceRules[type] = rule
+    }
+  }
+
   /// Puts a function around the handlers of all routes, or of the given types, whether they are set
   /// before or afterwards. Call it before `start`; it traps afterwards.
   ///

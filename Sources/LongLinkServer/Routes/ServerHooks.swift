@@ -19,6 +19,8 @@ struct ServerHooks: Sendable {
   var pushRules: [MessageType: AccessRule] = [:]
   /// The access rule of all routes and pushes without a rule of their own.
   var rule = AccessRule.everyone
+  /// What routes say of the records of requests that run once.
+  var onceRules: [MessageType: OnceRule] = [:]
   /// The places where settings were made that can be made only once.
   var origins: [Setting: Setting.Origin] = [:]
   /// The interceptors in order, the first one outermost. Without types, an interceptor is around
@@ -54,9 +56,10 @@ extension ServerHooks {
   }
 
   /// Returns a route as connections use it: with its interceptors, and its access rule outermost.
-  func settled(_ route: Route, of type: MessageType) -> Route {
-    let whole = route.intercepted(
+  func settled(_ route: Route, of type: MessageType, runsOnce: Bool) -> Route {
+    var whole = route.intercepted(
       by: interceptors.filter { $0.types?.contains(type) ?? true }.map(\.run))
+    if runsOnce { whole = whole.once(onceRules[type] ?? OnceRule()) }
     let condition = (rules[type] ?? rule).condition
     return condition.isOpen ? whole : .guarded(condition, whole)
   }

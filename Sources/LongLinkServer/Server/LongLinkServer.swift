@@ -19,6 +19,7 @@ public final class LongLinkServer: Sendable {
     var listeners: [LoopBound<Listener>] = []
     var addresses: [SocketAddress] = []
     var hooks = ServerHooks()
+    var keeper: (any OnceKeeper)?
 
     /// Enters a phase in which the server stops, and returns whose task it is to stop it.
     mutating func stop(as next: Phase) -> Stopping {
@@ -134,10 +135,12 @@ extension LongLinkServer {
         .closed, doing: "start the server", detail: "it is already running, or was shut down")
     }
     let (loops, own) = try makeLoopsOrReset(router.names)
-    let routes = router.snapshot { hooks.settled($1, of: $0) }
+    let keeper = try await makeKeeper(on: loops[0], own)
+    let routes = router.snapshot { hooks.settled($1, of: $0, runsOnce: keeper != nil) }
     let lanes = loops.map { loop in
       let lane = ServerLane(
-        loop: loop, configuration, settings, routes: routes, hooks: hooks, shared: shared)
+        loop: loop, configuration, settings, routes: routes, hooks: hooks, keeper: keeper,
+        shared: shared)
       lane.share(shared.memory)
       return LoopBound(lane, on: loop)
     }
@@ -146,6 +149,7 @@ extension LongLinkServer {
       state.loops = loops
       state.ownLoops = own
       state.lanes = lanes
+      state.keeper = keeper
       return true
     }
     guard isWanted else {
@@ -184,6 +188,20 @@ extension LongLinkServer {
     do throws(LongLinkError) {
       return try makeLoops(names)
     } catch {
+      reset()
+      throw error
+    }
+  }
+
+  /// Begins with what keeps the records of requests that run once. If that fails, the server can be
+  /// started again.
+  private func makeKeeper(
+    on loop: EventLoop, _ own: [EventLoop]
+  ) async throws(LongLinkError) -> (any OnceKeeper)? {
+    do throws(LongLinkError) {
+      return try await configuration.onceProvider?.start(on: loop, log: shared.log)
+    } catch {
+      await stop(own)
       reset()
       throw error
     }
@@ -303,26 +321,33 @@ extension LongLinkServer {
           "boundMs": .milliseconds(bound.clampedNanoseconds),
         ])
     }
+    var cutOff = 0
     switch state.withLock({ $0.stop(as: .shutDown) }) {
-    case .here(let own, let listeners): await tearDown(own, listeners, within: bound, notice)
+    case .here(let own, let listeners):
+      cutOff = await tearDown(own, listeners, within: bound, notice)
     case .start: await ended.value
     case .earlier: return
     }
     if wasStarted {
       let after = await counters().connections
       let given = after.handlersAbandoned - before.connections.handlersAbandoned
-      configuration.logger.info("Stopped", metadata: ["requestsAbandoned": "\(given)"])
+      var details: Logger.Metadata = ["requestsAbandoned": "\(given)"]
+      if configuration.onceProvider != nil { details["onceCutOff"] = "\(cutOff)" }
+      configuration.logger.info("Stopped", metadata: details)
     }
     ended.open(())
   }
 
-  /// Stops the listeners, connections, services and own loops.
+  /// Stops the listeners, connections, services and own loops. Returns how many handlers of requests
+  /// that run once were cut off.
+  @discardableResult
   private func tearDown(
     _ own: [EventLoop], _ listeners: [LoopBound<Listener>], within bound: Duration,
     _ notice: DrainNotice
-  ) async {
+  ) async -> Int {
     // The lanes stay in the state, so that `counters()` still works.
     let lanes = lanesNow
+    let end = lanes.first.map { $0.0.driver.now + bound.clampedNanoseconds }
     for listener in listeners {
       await lanes[0].0.run { listener.value.close() }
     }
@@ -338,11 +363,17 @@ extension LongLinkServer {
       }
     }
     shortTurns.end()
+    // Their handlers go on without connections.
+    var cutOff = 0
+    if let keeper = state.withLock({ $0.keeper }), let loop = lanes.first?.0, let end {
+      cutOff = await keeper.drain(within: max(0, end - loop.driver.now), on: loop)
+    }
     if let loop = lanes.first?.0 {
       let services = state.withLock { $0.hooks.services }
       await stopServices(services, on: loop)
     }
     await stop(own)
+    return cutOff
   }
 
   private func stop(_ own: [EventLoop]) async {

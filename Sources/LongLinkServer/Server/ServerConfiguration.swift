@@ -48,6 +48,8 @@ public struct ServerConfiguration: Sendable {
     set { configuredLogger.logger = newValue }
   }
   private var configuredLogger = ConfiguredLogger(label: "longlink.server")
+  /// What keeps the records of requests that run once; nil if nothing does.
+  package var onceProvider: (any OnceProvider)?
   /// The observers of exchanges and links; nil if there are none.
   package var observers: Observers?
 
@@ -71,6 +73,10 @@ public struct ServerConfiguration: Sendable {
       try endpoint.validate(field: "listen[\(index)]", by: .server)
     }
     try atLeast(1, loops, "loops")
+    if onceProvider != nil, dialect.facts(.server) != nil {
+      throw .configuration("once", "a dialect has no requests that run once")
+    }
+    try onceProvider?.validate()
     try atLeast(1, limits.maxConnections, "limits.maxConnections")
     try validateLimits()
     try validateConnection(.server)
@@ -105,6 +111,7 @@ public struct ServerConfiguration: Sendable {
     settings.messageTimeout = timeouts.message.clampedNanoseconds
     settings.cancelRate = cancelRate
     settings.identifies = identity.authenticate != nil
+    settings.usesOnce = onceProvider != nil
     return settings
   }
 }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LongLinkCore
+package import LongLinkTransport
+
+// The seam to what keeps the records of requests that run once. Without it no route has a rule for
+// them, and a request costs nothing more.
+
+/// What a route says of the records of its requests.
+package struct OnceRule: Sendable {
+  /// Whether a record whose end is unknown runs again.
+  package var runsAgain = false
+  /// The codes after which the request may run again: their answers are not kept.
+  package var notFinal: Set<ResponseCode> = []
+
+  package init() {}
+}
+
+/// A route whose requests may run once: how they are run then.
+package struct OnceRoute: Sendable {
+  package let rule: OnceRule
+  let placement: HandlerPlacement
+  let handler: @Sendable (InboundRequest) async throws -> AnyBody
+}
+
+extension Route {
+  /// Returns the route with a rule for requests that run once; itself if its exchanges carry items.
+  package func once(_ rule: OnceRule) -> Route {
+    switch self {
+    case .inline(let handler):
+      let route = OnceRoute(rule: rule, placement: .connectionLoop) { try handler($0) }
+      return .once(route, self)
+    case .task(let placement, let handler):
+      return .once(OnceRoute(rule: rule, placement: placement, handler: handler), self)
+    case .guarded(let condition, let route):
+      return .guarded(condition, route.once(rule))
+    case .stream, .once:
+      return self
+    }
+  }
+}
+
+/// The client of a connection, as what keeps its records knows it. Used on any thread.
+package protocol OnceClient: AnyObject, Sendable {
+  /// Finds what becomes of a request that is to run once. The payload is that of the request.
+  func find(_ question: OnceQuestion, payload: RawSpan) -> OnceStep
+}
+
+/// A request that is to run once, as it has arrived.
+package struct OnceQuestion {
+  package let type: MessageType
+  package let key: [UInt8]
+  package let space: KeySpace
+  /// When it was first sent, by the store's clock, in milliseconds.
+  package let time: UInt64
+  /// Whether only what is known already may be answered.
+  package let isOverloaded: Bool
+  package let rule: OnceRule
+  /// The loop of its connection.
+  package let loop: EventLoop
+}
+
+/// What becomes of a request that is to run once.
+package enum OnceStep {
+  /// It gets this reply.
+  case reply(OnceReply)
+  /// It waits for the reply of a run.
+  case wait(any OnceRun)
+  /// Its handler is to be called, at once.
+  case run(any OnceRun)
+  /// Its handler is to be called, if the store allows it.
+  case ask(any OnceRun)
+}
+
+/// A run of a request under a key, and those who wait for its reply. Used on any thread.
+package protocol OnceRun: AnyObject, Sendable {
+  /// Adds an exchange that waits for the reply, with the handler or without; returns the reply if
+  /// it is there.
+  func join(_ exchange: RunningHandler, runs: Bool) -> OnceReply?
+  /// The exchange with the handler has ended before it could join.
+  func dropped()
+  /// Asks the store, once the exchange with the handler has joined; on its loop.
+  func ask(_ placement: HandlerPlacement)
+  /// An exchange has ended without a reply; on its loop.
+  func left(_ exchange: RunningHandler, _ reason: OnceLeaving)
+  /// The handler has returned; on its loop.
+  func returned(_ reply: OnceReply, hasThrown: Bool)
+}
+
+/// Why an exchange waits no more.
+package enum OnceLeaving: Sendable {
+  case cancelled
+  case deadlinePassed
+  case linkEnded
+}
+
+/// A reply to a request that is to run once.
+package struct OnceReply: Sendable {
+  package var code: ResponseCode
+  package var body: [UInt8]
+  /// Whether the handler was certainly not called.
+  package var isRefused: Bool
+  /// Whether it tells of an earlier request.
+  package var isReplayed: Bool
+  package var retryAfter: Duration?
+  /// The space and the store's time, if those of the request do not hold.
+  package var terms: OnceTerms?
+
+  package init(
+    _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false, isReplayed: Bool = false,
+    retryAfter: Duration? = nil, terms: OnceTerms? = nil
+  ) {
+    self.code = code
+    self.body = body
+    self.isRefused = isRefused
+    self.isReplayed = isReplayed
+    self.retryAfter = retryAfter
+    self.terms = terms
+  }
+
+  /// A refusal, with a text for people.
+  package static func refusal(
+    _ code: ResponseCode, _ detail: String, retryAfter: Duration? = nil, terms: OnceTerms? = nil
+  ) -> OnceReply {
+    OnceReply(
+      code, Array(detail.utf8), isRefused: true, retryAfter: retryAfter, terms: terms)
+  }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import LongLinkCore
+@_spi(Loop) internal import LongLinkTransport
+
+// Requests that run once. The handler belongs to the run, which may have many exchanges that wait
+// for its reply, on any connection; the end of an exchange is not that of the handler.
+
+extension Responder {
+  /// Whether a request passes on to the handler of its route: the route's rule allows it, and it is
+  /// not to run once.
+  func passes(_ arrival: Arrival, on link: Link, _ route: Route) -> Bool {
+    var route = route
+    if case .guarded(let rule, let guarded) = route {
+      guard rule.allows(peer) else {
+        refuseAccess(arrival, on: link)
+        return false
+      }
+      route = guarded
+    }
+    guard case .once(let once, _) = route, let metadata = link.metadata(of: arrival),
+      let space = metadata.keySpace, let client = onceClient
+    else { return true }
+    handle(arrival, on: link, once, metadata, space, of: client)
+    return false
+  }
+
+  private func handle(
+    _ arrival: Arrival, on link: Link, _ route: OnceRoute, _ metadata: ReceivedMetadata,
+    _ space: KeySpace, of client: any OnceClient
+  ) {
+    let remaining = link.remaining(of: arrival)
+    if remaining == 0 {
+      link.count { $0.handlersLate += 1 }
+      return refuse(arrival, on: link, .deadlinePassed, "the deadline had passed on arrival")
+    }
+    let hasMemory = link.memory.hasRoom || link.memory.hasReserve(for: link.connection.inbound)
+    let question = OnceQuestion(
+      type: arrival.type, key: metadata.idempotencyKey, space: space, time: metadata.keyTime,
+      isOverloaded: !hasMemory || link.connection.isOverloaded, rule: route.rule, loop: loop)
+    let id = link.connection.id(of: arrival)
+    let step = link.connection.inbox.withBody(arrival.payload) {
+      client.find(question, payload: $0)
+    }
+    let run: any OnceRun
+    switch step {
+    case .reply(let reply): return send(reply, id, on: link)
+    case .wait(let found), .run(let found), .ask(let found): run = found
+    }
+    var runs = true
+    // Whoever only waits does not hold the payload.
+    if case .wait = step { runs = false }
+    let request = InboundRequest(
+      type: arrival.type, body: runs ? link.takeBody(of: arrival) : [], id: id, peer: peer,
+      deadline: remaining.map { loop.now + Int64($0) * 1_000_000 }, metadata: metadata, once: run)
+    if request.priority > 0 {
+      link.note { $0.inbound.setPriority(request.priority, of: request.serial) }
+    }
+    guard let exchange = keep(route.handler, request, nil, on: link) else {
+      return runs ? run.dropped() : ()
+    }
+    if !runs { exchange.done() }
+    if let reply = run.join(exchange, runs: runs) { return exchange.answer(reply) }
+    switch step {
+    case .run:
+      link.count { $0.handled += 1 }
+      launch(exchange, route.placement)
+    case .ask:
+      run.ask(route.placement)
+    default: break
+    }
+  }
+
+  /// Sends a reply to a request that was to run once, unless that has ended.
+  func send(_ reply: OnceReply, _ id: InboundID, on link: Link) {
+    let limit = link.connection.agreement.maxBody
+    guard reply.code != .ok || reply.body.count <= limit else {
+      return send(
+        id, on: link, .failed, text("the response is larger than \(limit) bytes", on: link))
+    }
+    let isPlain = !reply.isReplayed && reply.retryAfter == nil && reply.terms == nil
+    var block =
+      isPlain
+      ? nil
+      : try? Metadata(
+        retryAfter: reply.retryAfter?.wireMilliseconds ?? 0, keySpace: reply.terms?.space,
+        keyTime: reply.terms?.time ?? 0, replayed: reply.isReplayed
+      ).encodedBlock()
+    var body = reply.body
+    let room = limit - (block.map { $0.count + 2 } ?? 0)
+    if body.count > max(0, room) {
+      // A reply that fills the limit goes without saying that it is one of an earlier request.
+      if room < 0 || reply.code == .ok { block = nil } else { body = Array(body.prefix(room)) }
+    }
+    let isSent = link.respond(
+      id, code: reply.code, isRefused: reply.isRefused, metadata: block, body)
+    record?.respond(reply.code, isRefused: reply.isRefused, body.count, isSent: isSent, on: link)
+  }
+
+  /// The handler of a run has returned: its reply is that of all who wait, once the store has it.
+  func returned(
+    _ exchange: RunningHandler, of run: any OnceRun, _ result: Result<AnyBody, any Error>
+  ) {
+    exchange.done()
+    var hasThrown = false
+    let reply: OnceReply
+    switch result {
+    case .success(let body): reply = self.reply(to: exchange.request, body, on: exchange.link)
+    case .failure(let error):
+      hasThrown = true
+      let answer = rejection(of: exchange.request, error, on: exchange.link)
+      let isLate = exchange.isLate && answer.code == .cancelled && !answer.isRefused
+      reply = OnceReply(
+        isLate ? .deadlinePassed : answer.code, answer.body, isRefused: answer.isRefused,
+        retryAfter: answer.retryAfter)
+    }
+    if exchange.hasEnded { exchange.link.handlerReturned(from: exchange.request.id) }
+    run.returned(reply, hasThrown: hasThrown)
+  }
+
+  private func reply(to request: InboundRequest, _ body: AnyBody, on link: Link) -> OnceReply {
+    do throws(BodyError) {
+      return OnceReply(.ok, try body.encodedBytes())
+    } catch {
+      link.log(
+        .error, "A response could not be encoded",
+        metadata(request.type, request.serial, ["error": "\(error)"]))
+      return OnceReply(.failed, Array("the response could not be encoded".utf8))
+    }
+  }
+}
+
+extension RunningHandler {
+  /// Sends the reply of a run, unless the exchange has ended; from any thread.
+  package func answer(_ reply: OnceReply) {
+    onLoop { [self] in
+      guard !hasEnded else { return }
+      responder.end(self, cancelling: false) { responder.send(reply, request.id, on: link) }
+    }
+  }
+
+  /// Calls the handler; from any thread.
+  package func launch(_ placement: HandlerPlacement) {
+    onLoop { [self] in
+      link.count { $0.handled += 1 }
+      responder.launch(self, placement)
+    }
+  }
+
+  /// Cancels the handler, which nobody wants any more, or whose deadline has passed; from any
+  /// thread.
+  package func cancelHandler() {
+    onLoop { [self] in
+      isUnwanted = true
+      task?.cancel()
+    }
+  }
+
+  /// Notes that the handler will not be called; from any thread.
+  package func isNotCalled() {
+    onLoop { [self] in
+      guard !isDone else { return }
+      done()
+      if hasEnded { link.handlerReturned(from: request.id) }
+    }
+  }
+
+  private func onLoop(_ body: @escaping @Sendable () -> Void) { responder.loop.runOnLoop(body) }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LongLinkDriver
+internal import LongLinkCore
+public import LongLinkOnceStore
+public import LongLinkServer
+package import LongLinkTransport
+
+/// How a server runs requests once: where it keeps which have run, and for how long.
+///
+/// With a store, a client whose request has `retry = .once` gets the answer of the one run, also
+/// when it asks again over another connection, and, with a store that outlives the process, from
+/// the next process. Its handler is not cancelled when the connection ends.
+public struct OnceConfiguration: Sendable {
+  /// Where the records are kept: `.memory()`, or a store that outlives the process.
+  public var store: any OnceStore
+  /// For how long a record is kept after the request was first sent or has arrived, whichever is
+  /// later: 1 ms to 49 days. Default: 300 s. Servers that share a store must have the same.
+  public var retention: Duration
+  /// The largest body of a response that is kept, in bytes. Default: 65,536. A larger one reaches
+  /// all who wait for it; later its request is answered with 410.
+  public var maxKeptResponse: Int
+  /// The most time for one call of the store. Default: 5 s. After that its request is answered
+  /// without it: with 503 before the handler was called, and with the response afterwards.
+  public var storeTimeout: Duration
+  /// The most handlers that still run although the requests for which they were called have ended,
+  /// with their connections or otherwise. Default: 10,000. Beyond it, keys that are not known yet
+  /// are refused with 429.
+  public var maxDetachedHandlers: Int
+
+  /// Makes a configuration with a store.
+  public init(
+    store: any OnceStore, retention: Duration = .seconds(300), maxKeptResponse: Int = 65_536,
+    storeTimeout: Duration = .seconds(5), maxDetachedHandlers: Int = 10_000
+  ) {
+    self.store = store
+    self.retention = retention
+    self.maxKeptResponse = maxKeptResponse
+    self.storeTimeout = storeTimeout
+    self.maxDetachedHandlers = maxDetachedHandlers
+  }
+
+  var retentionMilliseconds: Int64 { retention.clampedNanoseconds / 1_000_000 }
+}
+
+extension ServerConfiguration {
+  /// How the server runs requests once. Default nil: no client can ask for it, and the key of a
+  /// request is data for its handler.
+  public var once: OnceConfiguration? {
+    get { onceProvider as? OnceConfiguration }
+    set { onceProvider = newValue }
+  }
+}
+
+extension OnceConfiguration: OnceProvider {
+  package func validate() throws(LongLinkError) {
+    if !(1...Int64(UInt32.max)).contains(retentionMilliseconds) {
+      throw .configuration("once.retention", "\(retention) is not from 1 ms to 49 days")
+    }
+    if maxKeptResponse < 0 {
+      throw .configuration("once.maxKeptResponse", "\(maxKeptResponse) is below 0")
+    }
+    if storeTimeout <= .zero {
+      throw .configuration("once.storeTimeout", "\(storeTimeout) is not above zero")
+    }
+    if maxDetachedHandlers < 1 {
+      throw .configuration("once.maxDetachedHandlers", "\(maxDetachedHandlers) is below 1")
+    }
+  }
+
+  package func start(
+    on loop: EventLoop, log: PeerLog
+  ) async throws(LongLinkError) -> any OnceKeeper {
+    if let memory = store as? MemoryOnceStore {
+      return OnceTable(self, memory.statusNow, at: loop.driver.now, log: log)
+    }
+    let gate = Gate<Result<OnceStoreStatus, any Error>?>()
+    let (store, timeout) = (store, storeTimeout.clampedNanoseconds)
+    await loop.run {
+      StoreCall.begin(on: loop, within: timeout) {
+        try await store.status()
+      } then: { outcome in
+        switch outcome {
+        case .returned(let result): gate.open(result)
+        case .late: gate.open(nil)
+        case .returnedLate: break
+        }
+      }
+    }
+    switch await gate.value {
+    case .success(let status):
+      return OnceTable(self, status, at: loop.driver.now, log: log)
+    case .failure(let error):
+      throw LongLinkError(
+        .connectFailed, doing: "start the server",
+        detail: "the store of `once` does not say its name and time: \(PeerText("\(error)"))")
+    case nil:
+      throw LongLinkError(
+        .connectFailed, doing: "start the server",
+        detail: "the store of `once` has not said its name and time within \(storeTimeout)")
+    }
+  }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import LongLinkCore
+internal import LongLinkDriver
+internal import LongLinkOnceStore
+internal import LongLinkServer
+@_spi(Loop) internal import LongLinkTransport
+internal import Synchronization
+
+/// What a server knows of requests that run once, on all its loops: those that run here, and the
+/// store's name and clock.
+final class OnceTable: Sendable {
+  /// Where a run is found.
+  struct Place: Hashable {
+    let scope: [UInt8]
+    let type: UInt32
+    let key: [UInt8]
+  }
+
+  struct State {
+    var runs: [Place: Run] = [:]
+    var status: OnceStoreStatus
+    /// When the store said so, by the loops' clock.
+    var asked: LinkInstant
+    /// Opened when there are no runs any more.
+    var idle: Gate<Void>?
+  }
+
+  let store: any OnceStore
+  /// The store, if it can be called at once.
+  let memory: MemoryOnceStore?
+  let retention: Int64
+  let maxKeptResponse: Int
+  /// The most time for one call of the store, in nanoseconds.
+  let storeTimeout: Int64
+  let maxDetached: Int
+  let hasher = OnceHasher()
+  let log: PeerLog
+  private let state: Mutex<State>
+  /// Counts the names that the store has had.
+  let nameNumber = Atomic<Int>(0)
+  /// The handlers whose requests have ended.
+  let detached = Atomic<Int>(0)
+  /// The calls of the store that are late.
+  let lateCalls = Atomic<Int>(0)
+  /// The most of them: with more, the store is not asked.
+  static let mostLateCalls = 1_024
+
+  init(
+    _ configuration: OnceConfiguration, _ status: OnceStoreStatus, at now: LinkInstant,
+    log: PeerLog
+  ) {
+    store = configuration.store
+    memory = configuration.store as? MemoryOnceStore
+    retention = configuration.retentionMilliseconds
+    maxKeptResponse = configuration.maxKeptResponse
+    storeTimeout = configuration.storeTimeout.clampedNanoseconds
+    maxDetached = configuration.maxDetachedHandlers
+    self.log = log
+    state = Mutex(State(status: status, asked: now))
+  }
+
+  // MARK: Name and clock
+
+  /// The store's name, and its time, counted on from what it said last.
+  func status(at now: LinkInstant) -> OnceStoreStatus {
+    state.withLock { state in
+      var status = state.status
+      status.time += max(0, now - state.asked) / 1_000_000
+      return status
+    }
+  }
+
+  /// Notes what the store says of itself.
+  func learn(_ status: OnceStoreStatus, at now: LinkInstant) {
+    let isNew = state.withLock { state in
+      let isNew = state.status.name != status.name
+      // Another call may have come before with a later time.
+      let counted = state.status.time + max(0, now - state.asked) / 1_000_000
+      state.status.name = status.name
+      state.status.time = isNew ? status.time : max(counted, status.time)
+      state.asked = now
+      return isNew
+    }
+    if isNew { nameNumber.add(1, ordering: .releasing) }
+  }
+
+  /// The space of a scope: a hash of the store's name, the retention and the scope.
+  func space(of scope: OnceScope) -> KeySpace {
+    let name = state.withLock { $0.status.name }
+    var bytes = [UInt8(truncatingIfNeeded: name.count)] + name
+    for shift in stride(from: 56, through: 0, by: -8) {
+      bytes.append(UInt8(truncatingIfNeeded: retention >> Int64(shift)))
+    }
+    let hash = hasher.hash(bytes + scope.bytes).bytes
+    return KeySpace(hash.prefix(KeySpace.size)) ?? .none
+  }
+
+  // MARK: Runs
+
+  /// Adds a run, unless there is one of its key, which is returned.
+  func add(_ run: Run) -> Run? {
+    state.withLock { state in
+      if let other = state.runs[run.place] { return other }
+      state.runs[run.place] = run
+      return nil
+    }
+  }
+
+  func run(at place: Place) -> Run? { state.withLock { $0.runs[place] } }
+
+  func remove(_ run: Run) {
+    let idle = state.withLock { state -> Gate<Void>? in
+      guard state.runs[run.place] === run else { return nil }
+      state.runs[run.place] = nil
+      return state.runs.isEmpty ? state.idle : nil
+    }
+    idle?.open(())
+  }
+
+  var runCount: Int { state.withLock { $0.runs.count } }
+
+  // MARK: Replies
+
+  /// The reply to a request that names another space, or is out of its time.
+  func wrongTerms(of client: Client, at now: LinkInstant) -> OnceReply {
+    .refusal(
+      .preconditionFailed, "the space or the time of the key does not hold here",
+      terms: client.terms(at: now))
+  }
+
+  /// The reply to what was found; nil if the request runs or is running.
+  func reply(to finding: OnceFinding, of client: Client, at now: LinkInstant) -> OnceReply? {
+    switch finding {
+    case .run, .running: nil
+    case .answered(let answer): OnceReply(answer.code, answer.body, isReplayed: true)
+    case .notKept: Self.gone("the request has run, and its response was not kept")
+    case .unknown: Self.gone("the request has begun, and nobody knows whether it has ended")
+    case .otherFingerprint: Self.conflict
+    case .otherName, .outOfTime: wrongTerms(of: client, at: now)
+    case .full:
+      .refusal(
+        .overloaded, "there is no room for another key", retryAfter: Self.pauseForRoom)
+    }
+  }
+
+  static let conflict = OnceReply.refusal(.conflict, "the key belongs to another payload")
+  static let overloaded = OnceReply.refusal(
+    .overloaded, "the server is overloaded, and does not know the key", retryAfter: pauseForRoom)
+  static let noStore = OnceReply.refusal(
+    .draining, "the store of keys does not answer", retryAfter: pauseForRoom)
+  private static let pauseForRoom = Duration.seconds(1)
+
+  static func gone(_ detail: String) -> OnceReply {
+    OnceReply(.gone, Array(detail.utf8), isReplayed: true)
+  }
+}
+
+// MARK: - What a server does with it
+
+extension OnceTable: OnceKeeper {
+  func welcome(
+    principal: String?, clientID: [UInt8]?, at now: LinkInstant
+  ) -> (client: any OnceClient, terms: OnceTerms)? {
+    let scope: OnceScope
+    if let principal {
+      scope = OnceScope(principal: principal)
+    } else if let clientID {
+      scope = OnceScope(clientHash: hasher.hash(clientID).bytes)
+    } else {
+      return nil
+    }
+    let client = Client(scope, of: self)
+    return (client, client.terms(at: now))
+  }
+
+  /// Waits until nothing runs any more, for a time in nanoseconds at most. Then cancels what still
+  /// runs, and returns its number.
+  func drain(within time: Int64, on loop: EventLoop) async -> Int {
+    let gate = Gate<Void>()
+    let isIdle = state.withLock { state in
+      state.idle = gate
+      return state.runs.isEmpty
+    }
+    guard !isIdle else { return 0 }
+    let timer = await loop.run {
+      LoopBound(loop.schedule(at: loop.now + time, DrainTimer(gate), token: 0), on: loop)
+    }
+    await gate.value
+    await loop.run { loop.cancel(timer.value) }
+    // In an order that is the same when a simulation is repeated.
+    let runs = state.withLock { Array($0.runs.values) }
+      .sorted { $0.attempt.token.number < $1.attempt.token.number }
+    return runs.reduce(into: 0) { count, run in count += run.cutOff() ? 1 : 0 }
+  }
+
+  private final class DrainTimer: TimerHandler {
+    let gate: Gate<Void>
+
+    init(_ gate: Gate<Void>) {
+      self.gate = gate
+    }
+
+    func timerFired(token: UInt64) { gate.open(()) }
+  }
+
+  func failed(_ call: StaticString, _ error: (any Error)?, at now: LinkInstant) {
+    log.log(.error, "The store of keys has failed", kind: "\(call)", at: now) {
+      ["call": "\(call)", "error": "\(PeerText(error.map { "\($0)" } ?? "no answer in time"))"]
+    }
+  }
+}
