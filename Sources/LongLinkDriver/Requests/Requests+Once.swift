@@ -40,7 +40,7 @@ extension Requests {
   func statement(
     of id: RequestID, _ ticket: OnceTicket?, on link: Link, at now: LinkInstant
   ) throws(Unsendable) -> OnceStatement {
-    guard link.role == .client, link.connection.framing.isNative else {
+    guard link.connection.settings.role == .client, link.connection.framing.isNative else {
       throw Unsendable(
         .unsupported,
         link.connection.framing.isNative
