@@ -9,7 +9,7 @@ struct Breach: Sendable, CustomTestStringConvertible {
   /// The receiver's role.
   var role = Role.server
   var isFresh = false
-  var features = Features.supported
+  var features = Features.supported.subtracting(.once)
   var maxBody = 1000
   /// Frames that break nothing.
   var before: [[UInt8]] = []
@@ -37,7 +37,7 @@ struct Breach: Sendable, CustomTestStringConvertible {
 extension Breach {
   private static func header(
     _ rule: Violation.Rule, _ frame: RawFrame, length: UInt32? = nil, role: Role = .server,
-    isFresh: Bool = false, features: Features = .supported
+    isFresh: Bool = false, features: Features = .supported.subtracting(.once)
   ) -> Breach {
     var bytes = frame.bytes
     if let length { bytes = frame.headerBytes(length: length) }
