@@ -80,7 +80,7 @@ extension TidyTests {
     (
       "@inline(__always)",
       [
-        "LongLinkCore": 118, "LongLinkDialects": 3, "LongLinkDriver": 57, "LongLinkProtobufC": 3,
+        "LongLinkCore": 121, "LongLinkDialects": 3, "LongLinkDriver": 57, "LongLinkProtobufC": 3,
         "LongLinkTransport": 15,
       ]
     ),

@@ -31,8 +31,7 @@ package struct IdentityPort {
   }
 
   private func decide(_ decision: (inout Connection, LinkInstant) -> Void) {
-    decision(&link.core, link.loop.now)
-    link.settle()
+    link.command(decision)
     link.rescheduleTimer()
   }
 }

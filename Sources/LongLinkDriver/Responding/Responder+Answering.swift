@@ -128,8 +128,8 @@ extension Responder {
     }
   }
 
-  /// The rejection of a request whose body does not decode, or needs too much memory. The client may
-  /// retry it if there may be enough memory at another time.
+  /// The rejection of a request whose body does not decode, or needs too much memory. The client
+  /// may retry it if there may be enough memory at another time.
   private func rejection(_ reason: BodyError, on link: Link) -> HandlerRejection {
     let code: ResponseCode
     switch reason.code {

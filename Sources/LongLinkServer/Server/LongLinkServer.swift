@@ -338,8 +338,8 @@ extension LongLinkServer {
     ended.open(())
   }
 
-  /// Stops the listeners, connections, services and own loops. Returns how many handlers of requests
-  /// that run once were cut off.
+  /// Stops the listeners, connections, services and own loops. Returns how many handlers of
+  /// requests that run once were cut off.
   @discardableResult
   private func tearDown(
     _ own: [EventLoop], _ listeners: [LoopBound<Listener>], within bound: Duration,

@@ -24,8 +24,8 @@ public struct WireMetadata: Hashable, Sendable {
   /// In a request: the space in which it is to run once. In a response with 412: the client's space
   /// now. 16 bytes; empty for none.
   public var keySpace: [UInt8]
-  /// In a request: when it was first sent, by the store's clock, in ms. In a response with 412: that
-  /// clock now. 0 for none.
+  /// In a request: when it was first sent, by the store's clock, in ms. In a response with 412:
+  /// that clock now. 0 for none.
   public var keyTime: UInt64
   /// Whether the response tells of an earlier request with the same key.
   public var replayed: Bool
