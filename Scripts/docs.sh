@@ -52,7 +52,7 @@ page() {
 shared='LongLinkDriver LongLinkCore LongLinkTransport'
 products='LongLink LongLinkServer LongLinkCalls LongLinkTesting LongLinkDialects LongLinkProtobufC
   LongLinkReaders LongLinkJSON LongLinkUploads LongLinkUploadsServer LongLinkTLS LongLinkHTTP
-  LongLinkHTTPServer LongLinkOnceSQLite'
+  LongLinkHTTPServer LongLinkOnce LongLinkOnceStore LongLinkOnceSQLite'
 # With HTTP and SQLite, as the tests are built.
 "$swift" build --scratch-path "$scratch" --disable-build-manifest-caching --traits HTTP,SQLite
 use "$("$swift" build --scratch-path "$scratch" --show-bin-path)"
@@ -70,6 +70,7 @@ page LongLinkUploadsServer
 page LongLinkTLS
 page LongLinkHTTP
 page LongLinkHTTPServer
+page LongLinkOnce LongLinkOnceStore
 page LongLinkOnceSQLite
 
 # LongLinkProtobuf is empty without its trait, with which the generator is built too.
