@@ -22,7 +22,7 @@ extension LongLinkServer {
   ///   - unknownEnd: What becomes of a request that has begun in a process which is gone. Default:
   ///     it is answered with 410.
   ///   - notFinal: The codes after which the request may run again: such a response is not kept.
-  ///     Default: each response is kept, but for those of requests whose handler was not called.
+  ///     Default: each response is kept, except where the handler was not called.
   public func runOnce(
     _ type: MessageType, unknownEnd: OnceUnknownEnd = .keep, notFinal: Set<ResponseCode> = []
   ) {

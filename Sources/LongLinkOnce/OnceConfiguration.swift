@@ -20,8 +20,8 @@ public struct OnceConfiguration: Sendable {
   /// The largest body of a response that is kept, in bytes. Default: 65,536. A larger one reaches
   /// all who wait for it; later its request is answered with 410.
   public var maxKeptResponse: Int
-  /// The most time for one call of the store. Default: 5 s. After that its request is answered
-  /// without it: with 503 before the handler was called, and with the response afterwards.
+  /// The most time for one call of the store. Default: 5 s. After that the request is answered
+  /// without the store: with 503 before the handler was called, and with the response afterwards.
   public var storeTimeout: Duration
   /// The most handlers that still run although the requests for which they were called have ended,
   /// with their connections or otherwise. Default: 10,000. Beyond it, keys that are not known yet

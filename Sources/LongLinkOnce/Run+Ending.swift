@@ -37,24 +37,21 @@ extension Run {
     conclude(
       mayRunAgain
         ? .abandoned : .completed(isKept ? OnceAnswer(code: reply.code, body: reply.body) : nil),
-      with: reply, isDoubtful: completed != nil)
+      with: reply)
   }
 
-  /// Tells the store, and replies once it knows, or has failed or taken too long. `isDoubtful` says
-  /// that the record may be completed already, with another answer.
-  private func conclude(
-    _ conclusion: Conclusion, with reply: OnceReply, isDoubtful: Bool = false
-  ) {
+  /// Tells the store, and replies once it knows, or has failed or taken too long. If the store says
+  /// that the record was not this run's any more, its own answer counts.
+  private func conclude(_ conclusion: Conclusion, with reply: OnceReply) {
     if let memory = table.memory {
-      let isDone = memory.conclude(attempt.token, conclusion)
-      return isDone || !isDoubtful ? end(reply, isOwn: true) : askForEnd(reply)
+      return memory.conclude(attempt.token, conclusion) ? end(reply, isOwn: true) : askForEnd()
     }
     conclude(conclusion) { [self] isDone in
       switch isDone {
-      case false where isDoubtful: askForEnd(reply)
+      case true?: end(reply, isOwn: true)
+      case false?: askForEnd()
       // Until the store has it, the table answers for it.
       case nil: end(reply, isOwn: true, stays: true)
-      default: end(reply, isOwn: true)
       }
     }
   }
@@ -97,9 +94,9 @@ extension Run {
     }
   }
 
-  /// Asks the store how the run has ended, whose handler has completed the record and thrown then:
-  /// its transaction may have been committed all the same.
-  private func askForEnd(_ reply: OnceReply) {
+  /// Asks the store how the run has ended: its handler may have completed the record, and thrown
+  /// although its transaction was committed; or another run has taken the record over.
+  private func askForEnd() {
     let (table, attempt) = (table, attempt)
     if let memory = table.memory { return ended(memory.beginNow(attempt)) }
     StoreCall.begin(on: loop, within: table.storeTimeout) {

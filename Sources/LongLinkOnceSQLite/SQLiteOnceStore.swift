@@ -27,8 +27,8 @@ public import GRDB
 /// ```swift
 /// try await store.database.write { db in
 ///   try db.execute(sql: "UPDATE account SET balance = balance - ?", arguments: [amount])
-///   let answer = OnceAnswer(code: .ok, body: body)
-///   guard try store.complete(token, with: answer, in: db) else { throw Outdated() }
+///   try request.once?.complete(with: receipt) { try store.complete($0, with: $1, in: db) }
+///   return receipt
 /// }
 /// ```
 public final class SQLiteOnceStore: OnceStore {
@@ -163,8 +163,8 @@ extension SQLiteOnceStore {
   /// Ends the record that bears this token, within a transaction of the application's, and keeps
   /// the answer; nil if none is to be kept.
   ///
-  /// It does what `complete(_:with:)` does, but the record ends only if the transaction is
-  /// committed. If it returns false, the run is outdated: throw an error out of the transaction,
+  /// Call it within `OnceContext.complete(with:code:_:)`, so that the server knows the answer. It
+  /// does what `complete(_:with:)` does, but the record ends only if the transaction is committed. If it returns false, the run is outdated: throw an error out of the transaction,
   /// so that its changes are undone.
   ///
   /// - Parameters:

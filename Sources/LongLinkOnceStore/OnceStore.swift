@@ -5,7 +5,10 @@
 /// Each request that runs once has a *record*, which is found by a scope, a message type and a key:
 /// those of an `OnceToken`. A record is *running* from its `begin` until `complete` or `abandon`.
 /// After `complete` it is *answered*, or *not kept* if there was no answer to keep. Its end is
-/// *unknown* when it was running, and the process that began it is gone, or seems to be.
+/// *unknown* when it was running, and the process that began it is gone, or seems to be. The store
+/// decides when a process is gone; the server does not tell it. If processes share a store, give
+/// each one a number and a lease, and write the number into the record at `begin`: once the lease
+/// is over, the end is unknown.
 ///
 /// A record stays until its expiry (`OnceAttempt.expiry(at:)`) has passed, and a running one also
 /// until it has ended, so that no process forgets what it still runs. A store never drops a record
@@ -22,11 +25,19 @@
 /// and does the same afterwards, with what a late call still returns.
 ///
 /// An application can keep the records in its own database, beside what its handlers change there.
-/// The server calls `begin` in a transaction of its own. The handler calls `complete` within its
-/// own transaction, through a function of the store that takes the database, so that the effect and
-/// the record are there together or not at all. `OnceStoreCheck` of LongLinkTesting checks a store.
+/// Each call of the server has a transaction of its own. Add a function such as
+/// `complete(_:with:in:)`, which takes the database: a handler passes it to
+/// `request.once?.complete(with:code:_:)`, which gives it the token and the encoded answer. So the
+/// effect and the record are there together or not at all. If the result is false, throw, so that
+/// the transaction is undone. Meanwhile, `begin` must not wait for the row: it returns `running`.
+///
+/// `OnceStoreCheck` of LongLinkTesting checks a store; give it `restart:` if the store outlives its
+/// process.
 public protocol OnceStore: Sendable {
   /// Returns the store's name and the time of its clock now.
+  ///
+  /// A server calls it when it starts, and after a begin that found `otherName` or `outOfTime`; it
+  /// counts on in between. So `begin` compares the name, and reads the clock, by itself.
   func status() async throws -> OnceStoreStatus
 
   /// Finds the record of `attempt.token`, or makes one that is running and bears this token.
@@ -49,9 +60,10 @@ public protocol OnceStore: Sendable {
   /// Ends the record that bears this token, and keeps the answer; nil if none is to be kept.
   ///
   /// Returns whether it did. It changes nothing and returns false if no record bears the token,
-  /// because a later begin has taken its place or its expiry has passed, and if the record has
-  /// ended already. A record whose end was unknown takes the answer: the process was only slow. An
-  /// answer for which there is no room is not kept, and the result is true.
+  /// because a later begin has taken its place or the record is gone, and if the record has ended
+  /// already. A running record takes its answer even after its expiry. One whose end is unknown
+  /// takes it too, at least until its expiry: the process was only slow. An answer for which there
+  /// is no room is not kept, and the result is true.
   func complete(_ token: OnceToken, with answer: OnceAnswer?) async throws -> Bool
 
   /// Removes the record that bears this token: it did not run, or may run again.

@@ -221,9 +221,16 @@ struct OnceStoreFaultTests {
           try request.once!.complete(with: [7]) { _, _ in false }
           return []
         }
+        server.route(22) { request async throws -> [UInt8] in
+          _ = memory.completeNow(request.once!.token, with: OnceAnswer(code: .ok, body: [9]))
+          throw RolledBack()
+        }
       }
       let caller = try await stage.client()
       #expect(try await caller.ask(20, [1]) == Answer(.ok, [7]))
+      // Completed behind the server's back: what the store has kept is the answer.
+      #expect(try await caller.ask(22, [4]) == Answer(.ok, [9]))
+      #expect(try await caller.ask(22, [4]) == Answer(.ok, [9], replayed: true))
       let failed = Answer(.failed, Array("the handler failed".utf8))
       #expect(try await caller.ask(20, [2], [1]) == failed)
       #expect(try await caller.ask(20, [2], [1]).replayed)
