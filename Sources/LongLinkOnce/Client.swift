@@ -10,8 +10,8 @@ internal import Synchronization
 final class Client: OnceClient {
   let table: OnceTable
   let scope: OnceScope
-  /// The space for the store's name with this number.
-  private let known: Mutex<(number: Int, space: KeySpace)>
+  /// The store's name with this number, and the client's space under that name.
+  private let known: Mutex<(number: Int, place: OnceTable.NamedSpace)>
 
   init(_ scope: OnceScope, of table: OnceTable) {
     self.scope = scope
@@ -20,27 +20,30 @@ final class Client: OnceClient {
     known = Mutex((number, table.space(of: scope)))
   }
 
-  /// The space now.
-  var space: KeySpace {
+  /// The store's name and the space now.
+  private var named: OnceTable.NamedSpace {
     known.withLock { known in
       let number = table.nameNumber.load(ordering: .acquiring)
       if number != known.number { known = (number, table.space(of: scope)) }
-      return known.space
+      return known.place
     }
   }
 
   func terms(at now: LinkInstant) -> OnceTerms {
     OnceTerms(
-      space: space, retention: UInt32(clamping: table.retention),
+      space: named.space, retention: UInt32(clamping: table.retention),
       time: UInt64(max(1, table.status(at: now).time)))
   }
 
   func find(_ question: OnceQuestion, payload: RawSpan) -> OnceStep {
     let now = question.loop.driver.now
-    guard question.space == space, question.time <= UInt64(Int64.max / 4) else {
+    let named = named
+    guard question.space == named.space, question.time <= UInt64(Int64.max / 4) else {
       return .reply(table.wrongTerms(of: self, at: now))
     }
-    let run = Run(question, table.hasher.hash(payload), of: self, at: now)
+    // The store is asked under the name that the space stands for: another loop may have learned a
+    // newer one meanwhile.
+    let run = Run(question, table.hasher.hash(payload), of: self, in: named.name, at: now)
     if question.isOverloaded { return findKnown(run, at: now) }
     if let other = table.add(run) { return step(to: other, run) }
     guard table.detached.load(ordering: .relaxed) < table.maxDetached else {

@@ -18,6 +18,12 @@ final class OnceTable: Sendable {
     let key: [UInt8]
   }
 
+  /// A name of the store, and a client's space under that name.
+  struct NamedSpace {
+    let name: [UInt8]
+    let space: KeySpace
+  }
+
   struct State {
     var runs: [Place: Run] = [:]
     var status: OnceStoreStatus
@@ -42,10 +48,12 @@ final class OnceTable: Sendable {
   let nameNumber = Atomic<Int>(0)
   /// The handlers whose requests have ended.
   let detached = Atomic<Int>(0)
-  /// The calls of the store that are late.
+  /// The calls of the store that are late, and those that have failed and are repeated.
   let lateCalls = Atomic<Int>(0)
-  /// The most of them: with more, the store is not asked.
+  /// The most late or repeated calls: with more, no begin is asked for.
   static let mostLateCalls = 1_024
+  /// Whether the server has stopped, so that no handler may begin.
+  let isStopped = Atomic<Bool>(false)
 
   init(
     _ configuration: OnceConfiguration, _ status: OnceStoreStatus, at now: LinkInstant,
@@ -86,15 +94,15 @@ final class OnceTable: Sendable {
     if isNew { nameNumber.add(1, ordering: .releasing) }
   }
 
-  /// The space of a scope: a hash of the store's name, the retention and the scope.
-  func space(of scope: OnceScope) -> KeySpace {
+  /// The space of a scope, a hash of the store's name, the retention and the scope; and that name.
+  func space(of scope: OnceScope) -> NamedSpace {
     let name = state.withLock { $0.status.name }
     var bytes = [UInt8(truncatingIfNeeded: name.count)] + name
     for shift in stride(from: 56, through: 0, by: -8) {
       bytes.append(UInt8(truncatingIfNeeded: retention >> Int64(shift)))
     }
     let hash = hasher.hash(bytes + scope.bytes).bytes
-    return KeySpace(hash.prefix(KeySpace.size)) ?? .none
+    return NamedSpace(name: name, space: KeySpace(hash.prefix(KeySpace.size)) ?? .none)
   }
 
   // MARK: Runs
@@ -183,12 +191,16 @@ extension OnceTable: OnceKeeper {
       state.idle = gate
       return state.runs.isEmpty
     }
-    guard !isIdle else { return 0 }
+    guard !isIdle else {
+      isStopped.store(true, ordering: .releasing)
+      return 0
+    }
     let timer = await loop.run {
       LoopBound(loop.schedule(at: loop.now + time, DrainTimer(gate), token: 0), on: loop)
     }
     await gate.value
     await loop.run { loop.cancel(timer.value) }
+    isStopped.store(true, ordering: .releasing)
     // In an order that is the same when a simulation is repeated.
     let runs = state.withLock { Array($0.runs.values) }
       .sorted { $0.attempt.token.number < $1.attempt.token.number }

@@ -37,12 +37,15 @@ extension Run {
     conclude(
       mayRunAgain
         ? .abandoned : .completed(isKept ? OnceAnswer(code: reply.code, body: reply.body) : nil),
-      with: reply)
+      with: reply, isDoubtful: completed != nil)
   }
 
   /// Tells the store, and replies once it knows, or has failed or taken too long. If the store says
-  /// that the record was not this run's any more, its own answer counts.
-  private func conclude(_ conclusion: Conclusion, with reply: OnceReply) {
+  /// that the record was not this run's any more, its own answer counts. `isDoubtful` says that the
+  /// record may be completed already, with another answer.
+  private func conclude(
+    _ conclusion: Conclusion, with reply: OnceReply, isDoubtful: Bool = false
+  ) {
     if let memory = table.memory {
       return memory.conclude(attempt.token, conclusion) ? end(reply, isOwn: true) : askForEnd()
     }
@@ -51,15 +54,18 @@ extension Run {
       case true?: end(reply, isOwn: true)
       case false?: askForEnd()
       // Until the store has it, the table answers for it.
-      case nil: end(reply, isOwn: true, stays: true)
+      case nil: end(isDoubtful ? Self.unknownEnd : reply, isOwn: true, stays: true)
       }
     }
   }
 
+  private static let unknownEnd = OnceTable.gone(
+    "the request has run, and nobody knows how it has ended")
+
   /// Tells the store until it knows. Reports what it says, or nil when it has failed or is late for
   /// the first time; nothing more after that.
   func conclude(
-    _ conclusion: Conclusion, pause: Int64 = Run.firstPause,
+    _ conclusion: Conclusion, pause: Int64 = Run.firstPause, isRepeated: Bool = false,
     then report: @escaping (Bool?) -> Void = { _ in }
   ) {
     let (table, token) = (table, attempt.token)
@@ -74,11 +80,14 @@ extension Run {
       switch outcome {
       case .returned(.success(let isDone)), .returnedLate(.success(let isDone)):
         if case .returnedLate = outcome { table.lateCalls.subtract(1, ordering: .relaxed) }
+        if isRepeated { table.lateCalls.subtract(1, ordering: .relaxed) }
         report?(isDone)
         return table.remove(self)
       case .late:
         table.lateCalls.add(1, ordering: .relaxed)
         table.failed("complete", nil, at: loop.now)
+        // The call may never return.
+        after(max(1, expiry - table.status(at: loop.now).time)) { table.remove($0) }
       case .returned(.failure(let error)):
         failure = error
       case .returnedLate(.failure(let error)):
@@ -89,8 +98,14 @@ extension Run {
       report = nil
       guard let failure else { return }
       table.failed("complete", failure, at: loop.now)
-      guard table.status(at: loop.now).time < expiry else { return table.remove(self) }
-      after(pause) { $0.conclude(conclusion, pause: min(2 * pause, Run.longestPause)) }
+      guard table.status(at: loop.now).time < expiry else {
+        if isRepeated { table.lateCalls.subtract(1, ordering: .relaxed) }
+        return table.remove(self)
+      }
+      if !isRepeated { table.lateCalls.add(1, ordering: .relaxed) }
+      after(pause) {
+        $0.conclude(conclusion, pause: min(2 * pause, Run.longestPause), isRepeated: true)
+      }
     }
   }
 
@@ -123,16 +138,24 @@ extension Run {
     }
     // Its record had expired: it is not to be one that runs.
     if case .run = finding { conclude(.completed(nil)) }
-    end(OnceTable.gone("the request has run, and nobody knows how it has ended"), isOwn: true)
+    end(Self.unknownEnd, isOwn: true)
   }
 
   /// Ends the run, and replies to all who wait. `isOwn` says that its handler was called; `stays`
-  /// that the table is to answer for it until the store can.
-  func end(_ reply: OnceReply, isOwn: Bool = false, stays: Bool = false) {
+  /// that the table is to answer for it until the store can; `ifUnwanted` that nothing happens if
+  /// somebody waits again, or the run has come here.
+  func end(
+    _ reply: OnceReply, isOwn: Bool = false, stays: Bool = false, ifUnwanted: Bool = false
+  ) {
     var later = reply
     if isOwn { later.isReplayed = !reply.isRefused }
+    var isWanted = false
     let waiting = state.withLock { state -> (RunningHandler?, Bool, [RunningHandler])? in
       if case .ended = state.phase { return nil }
+      if ifUnwanted, !state.isUnwanted {
+        isWanted = true
+        return nil
+      }
       state.phase = .ended(later)
       defer {
         state.runner = nil
@@ -143,6 +166,7 @@ extension Run {
         ? [] : state.waiters.values.sorted { $0.order < $1.order }.map(\.exchange)
       return (state.runner, state.runnerWaits, waiters)
     }
+    if isWanted { return }
     if !stays { table.remove(self) }
     guard let (runner, runnerWaits, waiters) = waiting else { return }
     if let runner {

@@ -42,6 +42,9 @@ final class Run: OnceRun {
     var isStored = false
 
     var isAlone: Bool { !runnerWaits && waiters.isEmpty }
+
+    /// Whether it runs in another process, and nobody waits for it here.
+    var isUnwanted: Bool { if case .elsewhere = phase { isAlone } else { false } }
   }
 
   let client: Client
@@ -57,11 +60,11 @@ final class Run: OnceRun {
 
   init(
     _ question: OnceQuestion, _ fingerprint: OnceFingerprint, of client: Client,
-    at now: LinkInstant
+    in storeName: [UInt8], at now: LinkInstant
   ) {
     self.client = client
     let table = client.table
-    let status = table.status(at: now)
+    let time = table.status(at: now).time
     place = OnceTable.Place(
       scope: client.scope.bytes, type: question.type.rawValue, key: question.key)
     attempt = OnceAttempt(
@@ -69,10 +72,10 @@ final class Run: OnceRun {
         scope: client.scope, type: question.type, key: question.key,
         number: Int64(bitPattern: question.loop.driver.nextRandom())),
       fingerprint: fingerprint, keyTime: Int64(question.time), retention: table.retention,
-      storeName: status.name, runsAgain: question.rule.runsAgain)
+      storeName: storeName, runsAgain: question.rule.runsAgain)
     rule = question.rule
     loop = question.loop
-    expiry = attempt.expiry(at: status.time)
+    expiry = attempt.expiry(at: time)
   }
 
   /// The reply for those who come later; nil if there is none yet.
@@ -99,7 +102,7 @@ final class Run: OnceRun {
   func left(_ exchange: RunningHandler, _ reason: OnceLeaving) {
     let effect = state.withLock { $0.leave(exchange, reason) }
     if effect.detaches { table.detached.add(1, ordering: .relaxed) }
-    if effect.stops { end(OnceTable.noStore) }
+    if effect.stops { end(OnceTable.noStore, ifUnwanted: true) }
     effect.cancels?.cancelHandler()
   }
 
@@ -173,7 +176,9 @@ final class Run: OnceRun {
         state.phase = .elsewhere
         return state.isAlone ? .stop : .ask
       }
-      guard let runner = state.runner, !state.isGivenUp else { return .abandon }
+      guard let runner = state.runner, !state.isGivenUp,
+        !table.isStopped.load(ordering: .acquiring)
+      else { return .abandon }
       state.phase = .running
       state.number = number
       if !state.runnerWaits { state.isDetached = true }
@@ -242,8 +247,10 @@ extension Run.State {
       reason == .cancelled && isAlone || reason == .deadlinePassed && isRunner
     switch phase {
     case .beginning:
-      if isOver || reason == .deadlinePassed && isAlone { isGivenUp = true }
+      // Others may wait and leave before the exchange with the handler has joined.
+      if runner != nil, isOver || reason == .deadlinePassed && isAlone { isGivenUp = true }
     case .elsewhere:
+      if reason == .deadlinePassed, isRunner { isGivenUp = true }
       leaving.stops = isAlone
     case .running:
       if isOver { leaving.cancels = runner }

@@ -36,6 +36,17 @@ import Testing
     #expect(first == Self.states(Self.here, 1_050) && second == Self.states(Self.there, 9_060))
   }
 
+  @Test func `what the application has kept does not change any more`() {
+    var state = OnceState(Self.key)
+    let nothing = state.keep()
+    _ = Self.attempt(&state, Self.terms(Self.here, 1_000), after: 50)
+    let kept = state.keep()
+    let elsewhere = Self.attempt(&state, Self.terms(Self.there, 9_000))
+    let takesOver = state.takesOver(mayHaveRun: false)
+    #expect(nothing == nil && kept?.space == Self.here && kept?.time == 1_050)
+    #expect(elsewhere == .keptElsewhere && !takesOver)
+  }
+
   @Test func `once it may have run, it states the same, and goes nowhere else`() {
     var state = OnceState(Self.key)
     let here = Self.terms(Self.here, 1_000)

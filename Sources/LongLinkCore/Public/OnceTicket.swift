@@ -57,11 +57,13 @@ public final class OnceTicket: Sendable {
 
   /// The ticket as 26 to 280 bytes, for ``init(bytes:)``; nil until it knows where the answer is
   /// kept.
+  ///
+  /// Once you have read the bytes, the ticket is good for that place alone: a request with it is
+  /// not sent to a server that keeps other answers, even if it has certainly not run.
   public var bytes: [UInt8]? {
-    let once = state.withLock { $0.once }
-    guard let space = once.space else { return nil }
-    let time = (0..<8).map { UInt8(truncatingIfNeeded: once.time >> (56 - 8 * $0)) }
-    return [1] + space.bytes + time + key
+    guard let kept = state.withLock({ $0.once.keep() }) else { return nil }
+    let time = (0..<8).map { UInt8(truncatingIfNeeded: kept.time >> (56 - 8 * $0)) }
+    return [1] + kept.space.bytes + time + key
   }
 
   /// Whether a request with this ticket may have run.

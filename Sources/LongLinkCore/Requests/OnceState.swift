@@ -58,7 +58,7 @@ package struct OnceState: Equatable, Sendable {
   package private(set) var space: KeySpace?
   package private(set) var time: UInt64 = 0
   /// Whether the application has kept the space and time.
-  private let isKept: Bool
+  private var isKept: Bool
   private var takeovers = 0
 
   package init(_ key: OnceKey) {
@@ -72,6 +72,14 @@ package struct OnceState: Equatable, Sendable {
     space = statement.space
     time = statement.time
     isKept = true
+  }
+
+  /// Returns the space and time for the application to keep; nil if there are none yet. They do not
+  /// change any more: what the application sends after its restart must not run elsewhere.
+  package mutating func keep() -> (space: KeySpace, time: UInt64)? {
+    guard let space else { return nil }
+    isKept = true
+    return (space, time)
   }
 
   /// Whether the space and time are not to change any more.

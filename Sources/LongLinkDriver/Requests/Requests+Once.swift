@@ -81,7 +81,8 @@ extension Requests {
     let terms = OnceTerms(space: space, retention: 1, time: time, readAt: now)
     link.note { $0.learn(terms) }
     onceTerms = terms
-    guard entry.payload.mayRetry, table.keepsOrder(id, entry), entry.payload.deadline > now,
+    guard entry.payload.mayRetry, mayWait(entry.payload), table.keepsOrder(id, entry),
+      entry.payload.deadline > now,
       decide(id, entry.payload.ticket, { $0.takesOver(mayHaveRun: $1) }) == true
     else { return false }
     retry(id, entry.payload, refusedBy: arrival, on: link, at: now)

@@ -70,7 +70,7 @@ extension Requests {
   }
 
   /// Whether a request may wait for a link, or need not: there is a link, or there are short links.
-  private func mayWait(_ request: PendingRequest) -> Bool {
+  func mayWait(_ request: PendingRequest) -> Bool {
     request.offline == .wait || current != nil || hasShortLinks
   }
 

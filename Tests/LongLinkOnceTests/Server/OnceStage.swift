@@ -223,6 +223,7 @@ final class ScriptedStore: OnceStore {
     /// The calls that throw, and have their effect before or not.
     var failingBegins = 0
     var failingCompletes = 0
+    var failingAbandons = 0
     var failsAfterEffect = false
     var begins = 0
     var completes = 0
@@ -279,11 +280,13 @@ final class ScriptedStore: OnceStore {
   }
 
   func abandon(_ token: OnceToken) async throws -> Bool {
-    let delay = script.withLock { script in
+    let (delay, fails) = script.withLock { script in
       script.abandons += 1
-      return script.delay
+      script.failingAbandons -= 1
+      return (script.delay, script.failingAbandons >= 0)
     }
     try await clock.sleep(for: delay)
+    if fails { throw Failure() }
     return memory.abandonNow(token)
   }
 }

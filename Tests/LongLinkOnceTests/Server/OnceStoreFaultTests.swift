@@ -52,6 +52,27 @@ struct OnceStoreFaultTests {
     }
   }
 
+  @Test func `a store that fails is asked by a bounded number of requests`() async throws {
+    try await run { stage, store in
+      store.script.withLock {
+        $0.failingBegins = .max
+        $0.failingAbandons = .max
+      }
+      let caller = try await stage.client()
+      for number in 0..<1_300 {
+        let key = [UInt8(number >> 8), UInt8(number & 255)]
+        #expect(try await caller.ask(OnceStage.quick, key) == .refused(.draining))
+      }
+      #expect(store.script.withLock { $0.begins } <= OnceTable.mostLateCalls + 1)
+      store.script.withLock {
+        $0.failingBegins = 0
+        $0.failingAbandons = 0
+      }
+      try await stage.simulation.sleep(for: .seconds(20))
+      #expect(try await caller.ask(OnceStage.quick, [9]) == Answer(.ok, [1]))
+    }
+  }
+
   @Test func `a begin that is late runs nothing, even if it comes`() async throws {
     try await run { stage, store in
       store.script.withLock { $0.delay = .seconds(7) }
