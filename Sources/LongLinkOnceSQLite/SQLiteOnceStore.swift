@@ -164,8 +164,9 @@ extension SQLiteOnceStore {
   /// the answer; nil if none is to be kept.
   ///
   /// Call it within `OnceContext.complete(with:code:_:)`, so that the server knows the answer. It
-  /// does what `complete(_:with:)` does, but the record ends only if the transaction is committed. If it returns false, the run is outdated: throw an error out of the transaction,
-  /// so that its changes are undone.
+  /// does what `complete(_:with:)` does, but the record ends only if the transaction is committed.
+  /// If it returns false, the run is outdated: throw an error out of the transaction, so that its
+  /// changes are undone.
   ///
   /// - Parameters:
   ///   - token: The token of the request's begin.
