@@ -13,6 +13,9 @@ COMMAND = --package-path Command $(SHARED)
 # first look has not.
 TRAITS = --traits HTTP,SQLite
 RELEASED = $(SCRATCH)/release
+# SwiftPM lists two traits in an order that differs from run to run, and a build with another order compiles
+# everything anew. Builds alone have this: tests keep their random hashes.
+BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build
 
 .PHONY: all setup setup-tests build command install demo test check check-style check-http check-sqlite \
 	check-openssl check-command check-processes check-generator check-readme check-chat check-feed check-hub \
@@ -34,11 +37,11 @@ setup-tests:
 export LONGLINK_SKIPPED ?= $(CURDIR)/.build/skipped
 
 build: setup
-	$(SWIFT) build $(COMMAND) --product longlink
+	$(BUILD) $(COMMAND) --product longlink
 
 # Builds the command for release, and copies it to .build/longlink.
 command: setup
-	$(SWIFT) build $(COMMAND) $(TRAITS) --configuration release --product longlink
+	$(BUILD) $(COMMAND) $(TRAITS) --configuration release --product longlink
 	@mkdir -p .build
 	install $(RELEASED)/longlink .build/longlink
 
@@ -61,7 +64,7 @@ TEST = $(SWIFT) test $(SHARED) --skip-build --disable-xctest
 # All tests of the library, except those of HTTP and of SQLite.
 test: setup-tests
 	@mkdir -p .build && rm -f "$(LONGLINK_SKIPPED)"
-	$(SWIFT) build $(SHARED) --build-tests
+	$(BUILD) $(SHARED) --build-tests
 	$(TEST)
 	@Scripts/skip.sh --report
 
@@ -83,12 +86,12 @@ check-mutants: setup-tests
 check-http check-sqlite check-openssl: \
 	export LONGLINK_TESTS = LongLinkHTTPTests LongLinkOnceSQLiteTests LongLinkTLSTests
 check-http: setup-tests
-	$(SWIFT) build $(SHARED) $(TRAITS) --build-tests
+	$(BUILD) $(SHARED) $(TRAITS) --build-tests
 	$(TEST) $(TRAITS) --filter '^LongLinkHTTPTests[.]'
 
 # The tests of the store of records in an SQLite file.
 check-sqlite: setup-tests
-	$(SWIFT) build $(SHARED) $(TRAITS) --build-tests
+	$(BUILD) $(SHARED) $(TRAITS) --build-tests
 	$(TEST) $(TRAITS) --filter '^LongLinkOnceSQLiteTests[.]'
 
 # The tests of TLS with a newer OpenSSL than the system's, which is fetched. FILTER selects tests.
@@ -99,11 +102,11 @@ check-openssl: setup-tests
 # their own.
 PROCESSES = '^LongLinkCommandTests[.](AttackTests|AttackedClientTests|CredentialProcessTests|FreezeTests|HandshakeAttackTests|PacketLossTests|RelayTests|SoakTests|StreamAttackTests|UploadAttackTests|UploadKillTests)/'
 check-command: setup-tests
-	$(SWIFT) build $(COMMAND) $(TRAITS) --build-tests
+	$(BUILD) $(COMMAND) $(TRAITS) --build-tests
 	$(SWIFT) test $(COMMAND) $(TRAITS) --skip-build --disable-xctest --skip $(PROCESSES)
 
 check-processes: setup-tests
-	$(SWIFT) build $(COMMAND) $(TRAITS) --build-tests
+	$(BUILD) $(COMMAND) $(TRAITS) --build-tests
 	$(SWIFT) test $(COMMAND) $(TRAITS) --skip-build --disable-xctest --no-parallel --filter $(PROCESSES)
 
 # Generates C and Swift from the project's own .proto files.
@@ -123,13 +126,13 @@ check-readme: setup-tests
 # The example is a separate package, like an application, and is built like the command.
 CHAT = --package-path Examples/Chat $(SHARED)
 check-chat: setup-tests
-	$(SWIFT) build $(CHAT) --build-tests
+	$(BUILD) $(CHAT) --build-tests
 	$(SWIFT) test $(CHAT) --skip-build --disable-xctest
 
 # The same; it uses HTTP, as the unit tests do, so that the library is not built again.
 FEED = --package-path Examples/Feed $(SHARED)
 check-feed: setup-tests
-	$(SWIFT) build $(FEED) --build-tests
+	$(BUILD) $(FEED) --build-tests
 	$(SWIFT) test $(FEED) --skip-build --disable-xctest
 
 # Builds the smallest examples, runs their clients with their servers, and the tests of Hub.
@@ -164,7 +167,7 @@ fuzz: setup
 
 # Clients and servers under kills, freezes and partitions for ten minutes; SOAK adds options.
 soak: setup
-	$(SWIFT) build $(COMMAND) --configuration release --product longlink-soak
+	$(BUILD) $(COMMAND) --configuration release --product longlink-soak
 	$(RELEASED)/longlink-soak $(SOAK)
 
 # Ten thousand scenarios generated from seeds; every promise must hold in each.
@@ -176,7 +179,7 @@ simulate: command
 # and log can they cost it? No request of an honest client may take two seconds meanwhile. (`make test`
 # runs the same against a debug build, without that bound.)
 attacks: setup-tests command
-	$(SWIFT) build $(COMMAND) $(TRAITS) --build-tests
+	$(BUILD) $(COMMAND) $(TRAITS) --build-tests
 	LONGLINK_BINARY=$(CURDIR)/.build/longlink LONGLINK_ATTACK_SECONDS=2 \
 		$(SWIFT) test $(COMMAND) $(TRAITS) --skip-build --disable-xctest --filter 'AttackTests|AttackedClientTests'
 
@@ -203,7 +206,7 @@ bench-codec: protocols
 
 # Reading of documents, compared with bare expat and with memchr. BENCH adds options.
 bench-readers: setup
-	$(SWIFT) build --package-path Benchmarks --configuration release --static-swift-stdlib \
+	$(BUILD) --package-path Benchmarks --configuration release --static-swift-stdlib \
 		--product ReadersBench
 	Benchmarks/.build/release/ReadersBench $(BENCH)
 
@@ -223,19 +226,19 @@ bench-http: setup-tests
 
 # TLS beside plain connections, and full handshakes beside OpenSSL's own server. ROUNDS: how many.
 bench-tls: setup
-	$(SWIFT) build --package-path Benchmarks --configuration release --static-swift-stdlib \
+	$(BUILD) --package-path Benchmarks --configuration release --static-swift-stdlib \
 		--product LongLinkPeer
 	Benchmarks/Scripts/tls.sh $(ROUNDS)
 
 # Links Swift's libraries statically, as services are deployed; the same for all subjects.
 bench-build: setup
-	$(SWIFT) build --package-path Benchmarks --configuration release --static-swift-stdlib \
+	$(BUILD) --package-path Benchmarks --configuration release --static-swift-stdlib \
 		$(if $(GRPC),--traits GRPC)
 
 # Tests the benchmark itself, and the number of allocations and system calls that a request may cost.
 # Measures no times.
 bench-check: setup
-	$(SWIFT) build --package-path Benchmarks $(SHARED) --configuration release --build-tests
+	$(BUILD) --package-path Benchmarks $(SHARED) --configuration release --build-tests
 	$(SWIFT) test --package-path Benchmarks $(SHARED) --configuration release --skip-build --disable-xctest
 
 clean:

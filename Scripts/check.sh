@@ -11,10 +11,11 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-# Steps on one line run one after the other, because they share a build. The longest line comes first.
+# Steps on one line run one after the other, because they share a build. The longest line comes first. Those that
+# need no traits come first in it: they use what `make test` has built.
 jobs() {
   cat <<'JOBS'
-style http sqlite openssl command processes docs feed readme chat hub
+style readme chat hub http sqlite openssl command processes docs feed
 sanitize-thread
 sanitize-address
 bench simulate

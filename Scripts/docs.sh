@@ -54,7 +54,8 @@ products='LongLink LongLinkServer LongLinkCalls LongLinkTesting LongLinkDialects
   LongLinkReaders LongLinkJSON LongLinkUploads LongLinkUploadsServer LongLinkTLS LongLinkHTTP
   LongLinkHTTPServer LongLinkOnce LongLinkOnceStore LongLinkOnceSQLite'
 # With HTTP and SQLite, as the tests are built.
-"$swift" build --scratch-path "$scratch" --disable-build-manifest-caching --traits HTTP,SQLite
+# Traits in the same order as in the Makefile's builds.
+SWIFT_DETERMINISTIC_HASHING=1 "$swift" build --scratch-path "$scratch" --disable-build-manifest-caching --traits HTTP,SQLite
 use "$("$swift" build --scratch-path "$scratch" --show-bin-path)"
 for module in $products $shared; do graph "$module"; done
 page LongLink $shared

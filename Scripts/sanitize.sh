@@ -46,7 +46,11 @@ thread)
     'reconnect incessantly' 'small requests that never end' 'goes on after lost connections'
     'survives lost connections' 'a byte now and then' 'however often it was resumed' 'unfinished uploads have a size'
     'comes to thousands of connections' 'connections that do not open keep' 'servers that drain again and again'
-    'an expiry is announced daily' 'becomes more than 64 MiB')
+    'an expiry is announced daily' 'becomes more than 64 MiB'
+    'no item is missing or comes twice' 'subscribers that come back get each item' 'many clients of a balanced list'
+    'weights of entries are the chances' 'all clients of a list in order' 'a stream that has worked begins'
+    'very many requests wait, time out' 'a hundred thousand identities' 'that take their answers are slowed down'
+    'records may be cut anywhere' 'a link cut at any byte of the request' 'one that never stops is decided')
   ;;
 address)
   long=('[.](SecuredScenarioTests|TidyTests|IndexedHeapTests|TimingWheelTests|PhaseTests|StreamFlowTests|StreamCreditTests)/'
