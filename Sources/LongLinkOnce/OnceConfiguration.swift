@@ -16,6 +16,9 @@ public struct OnceConfiguration: Sendable {
   public var store: any OnceStore
   /// For how long a record is kept after the request was first sent or has arrived, whichever is
   /// later: 1 ms to 49 days. Default: 300 s. Servers that share a store must have the same.
+  ///
+  /// To change it is like a new name of the store: requests that may have run fail with `sent`.
+  /// Change it on all servers that share the store at once.
   public var retention: Duration
   /// The largest body of a response that is kept, in bytes. Default: 65,536. A larger one reaches
   /// all who wait for it; later its request is answered with 410.
@@ -24,8 +27,8 @@ public struct OnceConfiguration: Sendable {
   /// without the store: with 503 before the handler was called, and with the response afterwards.
   public var storeTimeout: Duration
   /// The most handlers that still run although the requests for which they were called have ended,
-  /// with their connections or otherwise. Default: 10,000. Beyond it, keys that are not known yet
-  /// are refused with 429.
+  /// with their connections or otherwise. Default: 10,000. Beyond it, keys without a record are
+  /// refused with 429.
   public var maxDetachedHandlers: Int
 
   /// Makes a configuration with a store.

@@ -17,16 +17,18 @@ extension InboundRequest {
 /// there or neither, whatever fails.
 ///
 /// ```swift
+/// guard let once = request.once else { throw Rejection(1_000, "use retry: .once") }
 /// let reply = try await database.write { transaction in
 ///   let reply = try pay(payment, in: transaction)
-///   try request.once?.complete(with: reply) { token, answer in
+///   try once.complete(with: reply) { token, answer in
 ///     try store.complete(token, with: answer, in: transaction)
 ///   }
 ///   return reply
 /// }
 /// ```
 ///
-/// What the handler returns afterwards no longer counts.
+/// What the handler returns afterwards does not count. If it throws, the server asks the store: if
+/// the transaction was committed, its answer holds; if not, the error is the answer.
 public struct OnceContext: Sendable {
   private let run: Run
 
@@ -60,7 +62,8 @@ public struct OnceContext: Sendable {
     run.state.withLock { $0.completed = answer }
   }
 
-  /// Completes the record with the body of a response, before the handler returns.
+  /// Completes the record with the body of a response, before the handler returns. It waits for the
+  /// store for as long as that takes: `OnceConfiguration.storeTimeout` does not bound it.
   ///
   /// Throws `OnceOutdated` if the record is not that of this run any more, what the store throws,
   /// and what the form with a transaction throws.

@@ -149,15 +149,16 @@ final class OnceTable: Sendable {
     case .otherName, .outOfTime: wrongTerms(of: client, at: now)
     case .full:
       .refusal(
-        .overloaded, "there is no room for another key", retryAfter: Self.pauseForRoom)
+        .overloaded, "there is no room for another record", retryAfter: Self.pauseForRoom)
     }
   }
 
   static let conflict = OnceReply.refusal(.conflict, "the key belongs to another payload")
   static let overloaded = OnceReply.refusal(
-    .overloaded, "the server is overloaded, and does not know the key", retryAfter: pauseForRoom)
+    .overloaded, "the server is overloaded, and has no answer for the key yet",
+    retryAfter: pauseForRoom)
   static let noStore = OnceReply.refusal(
-    .draining, "the store of keys does not answer", retryAfter: pauseForRoom)
+    .draining, "the store of records does not answer", retryAfter: pauseForRoom)
   private static let pauseForRoom = Duration.seconds(1)
 
   static func gone(_ detail: String) -> OnceReply {
@@ -218,7 +219,7 @@ extension OnceTable: OnceKeeper {
   }
 
   func failed(_ call: StaticString, _ error: (any Error)?, at now: LinkInstant) {
-    log.log(.error, "The store of keys has failed", kind: "\(call)", at: now) {
+    log.log(.error, "The store of records has failed", kind: "\(call)", at: now) {
       ["call": "\(call)", "error": "\(PeerText(error.map { "\($0)" } ?? "no answer in time"))"]
     }
   }

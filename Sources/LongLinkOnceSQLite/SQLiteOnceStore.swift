@@ -25,19 +25,24 @@ public import GRDB
 /// transaction, so that both are there or neither is. It uses `database` for all that it writes:
 ///
 /// ```swift
+/// guard let once = request.once else { throw Rejection(1_000, "use retry: .once") }
 /// try await store.database.write { db in
-///   try db.execute(sql: "UPDATE account SET balance = balance - ?", arguments: [amount])
-///   try request.once?.complete(with: receipt) { try store.complete($0, with: $1, in: db) }
+///   try db.execute(sql: "INSERT INTO orders (number) VALUES (?)", arguments: [order.number])
+///   try once.complete(with: receipt) { try store.complete($0, with: $1, in: db) }
 ///   return receipt
 /// }
 /// ```
+///
+/// The durability holds for the application's tables, too.
 public final class SQLiteOnceStore: OnceStore {
-  /// What the records survive.
+  /// What the records survive, and the application's own tables in the file.
   public enum Durability: Hashable, Sendable {
     /// The end of the process at any moment, but not that of the machine: when the power fails, the
     /// last records may be lost, and the store then has a new name. The default.
     ///
-    /// It is SQLite's `synchronous=NORMAL`: a transaction does not wait for the disk.
+    /// It is SQLite's `synchronous=NORMAL`: a transaction does not wait for the disk. So a payment
+    /// in a table of yours that was committed and answered can be lost, too, when the power fails.
+    /// Use `machine` where the file holds effects.
     case process
     /// The end of the machine, too, as far as the disk does what it says. The store keeps its name.
     ///
@@ -48,7 +53,8 @@ public final class SQLiteOnceStore: OnceStore {
 
   /// The connections to the file, for the application's own tables.
   ///
-  /// Keep transactions short: records wait for them. The names of the store's own tables begin with
+  /// Keep transactions short: records wait for them. One that is longer than the server's
+  /// `storeTimeout` makes every begin fail with 503. The names of the store's own tables begin with
   /// `longlink_once_`; do not change these.
   public let database: DatabasePool
   private let writer: OnceWriter

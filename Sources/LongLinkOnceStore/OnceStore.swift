@@ -4,11 +4,12 @@
 ///
 /// Each request that runs once has a *record*, which is found by a scope, a message type and a key:
 /// those of an `OnceToken`. A record is *running* from its `begin` until `complete` or `abandon`.
-/// After `complete` it is *answered*, or *not kept* if there was no answer to keep. Its end is
-/// *unknown* when it was running, and the process that began it is gone, or seems to be. The store
-/// decides when a process is gone; the server does not tell it. If processes share a store, give
-/// each one a number and a lease, and write the number into the record at `begin`: once the lease
-/// is over, the end is unknown.
+/// After `complete` it is *answered*, or *not kept* if there was no answer to keep; either way it
+/// has *ended*. Its end is *unknown* when it was running, and the process that began it is gone, or
+/// seems to be. Such a record has not ended: `complete` and `abandon` take it. The store decides
+/// when a process is gone; the server does not tell it. If processes share a store, give each one a
+/// number and a lease, and write the number into the record at `begin`: once the lease is over, the
+/// end is unknown.
 ///
 /// A record stays until its expiry (`OnceAttempt.expiry(at:)`) has passed, and a running one also
 /// until it has ended, so that no process forgets what it still runs. A store never drops a record
@@ -19,18 +20,25 @@
 /// `complete` and `abandon` bears the token of the begin that it belongs to, so that one that is
 /// late, or comes twice, changes nothing.
 ///
-/// A call that throws may have had its effect or not. The server then treats a begin as one that
-/// must not run, and abandons it; it calls `complete` and `abandon` again until they return, or the
-/// record's expiry has passed. It waits for a call for at most `OnceConfiguration.storeTimeout`,
-/// and does the same afterwards, with what a late call still returns.
+/// A call that throws may have had its effect or not, but must have none later. The server treats a
+/// begin that throws as one that must not run, and abandons it; it calls `complete` and `abandon`
+/// again until they return, or the record's expiry has passed. It waits for a call for at most
+/// `OnceConfiguration.storeTimeout`. When a late begin returns after all, the server abandons it. A
+/// late `complete` or `abandon` that fails is repeated.
+///
+/// A store chooses its bounds. Without one for all anonymous scopes together
+/// (`OnceScope.isAnonymous`), anyone can fill it.
 ///
 /// An application can keep the records in its own database, beside what its handlers change there.
 /// Each call of the server has a transaction of its own. Add a function such as
 /// `complete(_:with:in:)`, which takes the database: a handler passes it to
-/// `request.once?.complete(with:code:_:)`, which gives it the token and the encoded answer. So the
+/// `OnceContext.complete(with:code:_:)`, which gives it the token and the encoded answer. So the
 /// effect and the record are there together or not at all. If the result is false, throw, so that
-/// the transaction is undone. Meanwhile, `begin` must not wait for the row: it returns `running`.
+/// the transaction is undone. Afterwards the server calls `complete`, which finds that the record
+/// has ended, and `begin` with the same token, which finds the answer. During the transaction,
+/// `begin` must not wait for the row: it returns `running`.
 ///
+/// The article "Writing a store" of LongLinkOnce says how, with PostgreSQL as the example.
 /// `OnceStoreCheck` of LongLinkTesting checks a store; give it `restart:` if the store outlives its
 /// process.
 public protocol OnceStore: Sendable {

@@ -98,7 +98,7 @@ import Testing
       server.on(1, .reply())
       let error = try await failure { try await client.request(1, [1], options: Self.options) }
       #expect(error.code == .unsupported && error.delivery == .notSent)
-      #expect(error.detail.contains("keeps no answers"), "\(error)")
+      #expect(error.detail.contains("keeps no records"), "\(error)")
       #expect(server.requests(of: 1).isEmpty)
     }
   }

@@ -9,8 +9,10 @@ internal import Synchronization
 /// ``bytes``, after its own restart. The server answers from the record of the first request, for
 /// as long as it keeps that record, and refuses everything that could run twice.
 ///
-/// Give each request a ticket of its own, and send the same bytes with each use. A server finds the
-/// record only for the same principal and the same `identity.clientID`.
+/// Give each request a ticket of its own, and send the same bytes with each use. The server finds
+/// the record by the name of the client's principal, whatever credential proves it. For a client
+/// without a principal, it finds it by `identity.client`. By default that is new for each client
+/// object: for a ticket that outlives the process, read it from a file (`ClientIdentity.file(_:)`).
 public final class OnceTicket: Sendable {
   private struct State {
     var once: OnceState

@@ -37,7 +37,8 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
   public static let unknownType: ResponseCode = 404
   /// 408: the deadline passed before there was a response.
   public static let deadlinePassed: ResponseCode = 408
-  /// 409: the idempotency key was used for another request. In a goaway: the client has too many
+  /// 409: the idempotency key was used for another request, which may have run. This one was not
+  /// run, and a retry with the same key is refused again. In a goaway: the client has too many
   /// connections, and newer ones than this.
   public static let conflict: ResponseCode = 409
   /// 410: what the request refers to is no longer kept. A request that runs once has run, or may
@@ -53,7 +54,8 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
   public static let cancelled: ResponseCode = 499
   /// 500: the handler failed.
   public static let failed: ResponseCode = 500
-  /// 503: the peer is draining and accepts no new requests.
+  /// 503: the peer is draining and accepts no new requests. Of a request that runs once also: the
+  /// server's store of records fails.
   public static let draining: ResponseCode = 503
 
   /// Whether the code and its body are the application's own.

@@ -8,8 +8,8 @@ internal import LongLinkTransport
 /// What errors say of requests that run once.
 private enum OnceText {
   static let notKept =
-    "the server keeps no answers under keys of this client: it needs a store (`once`), and the "
-    + "client a name, by `authenticate` or `identity.clientID`"
+    "the server keeps no records of this client's requests: it needs a store (`once`), and the "
+    + "client a principal, by `authenticate`, or an identity, `identity.client`"
 
   static func tooLong(_ count: Int) -> String {
     "the key has \(count) bytes, of which \(Wire.onceKeyLimit) are allowed"
@@ -131,7 +131,9 @@ extension Requests {
           + "would run again"
         : "the server does not keep the answers of this client where the request says, or its "
           + "time is not near the server's"
-    case (.conflict, true): return "the key was used for other bytes"
+    case (.conflict, true):
+      return "the key was used for other bytes, and that request may have run: a retry with the "
+        + "key is refused again"
     default: return nil
     }
   }

@@ -2,7 +2,10 @@
 
 public import LongLinkOnceStore
 
-/// Checks that an `OnceStore` does what servers rely on.
+/// Checks the calls of an `OnceStore`: what each returns, in which state and at which time.
+///
+/// It does not check `full`, two processes at once, the application's transaction, nor the clock
+/// when the system's time is set. Test these yourself if your store has them.
 ///
 /// A test of a store of your own:
 ///
@@ -28,8 +31,8 @@ public struct OnceStoreCheck: Sendable {
   ///     pass several times, and a store must not need so long for one call. Default: 500 ms.
   ///   - pass: Lets time pass for the store's clock. Default: `Task.sleep`.
   ///   - restart: Lets the process of a lasting store end while records are running, and returns
-  ///     the store as the next process opens it. Default nil: the store does not outlive its
-  ///     process.
+  ///     the store as the next process opens it. With leases, it must return only once the lease
+  ///     of the old process is over. Default nil: the store does not outlive its process.
   ///   - make: Makes a store without records. It is called for each part of the check.
   public init(
     retention: Duration = .milliseconds(500),
