@@ -62,7 +62,7 @@ package struct Welcome: Equatable, Sendable {
   package var credentialExpires: UInt32
   /// The key space of the client; nil if the server keeps none of its keys.
   package var keySpace: KeySpace?
-  /// For how long the server keeps answers under the client's keys, in milliseconds.
+  /// For how long the server keeps the records of the client, in milliseconds.
   package var keyRetention: UInt32
   /// The time of the clock of the server's key store, in milliseconds.
   package var keyTime: UInt64

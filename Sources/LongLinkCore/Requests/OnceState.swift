@@ -44,7 +44,7 @@ package struct OnceState: Equatable, Sendable {
   /// What becomes of an attempt.
   package enum Attempt: Equatable, Sendable {
     case states(OnceStatement)
-    /// The server keeps no keys for this client.
+    /// The server keeps no records for this client.
     case notKept
     /// The server keeps them elsewhere, and the request may have run, or its ticket names a space.
     case keptElsewhere
