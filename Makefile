@@ -89,10 +89,11 @@ check-http: setup-tests
 	$(BUILD) $(SHARED) $(TRAITS) --build-tests
 	$(TEST) $(TRAITS) --filter '^LongLinkHTTPTests[.]'
 
-# The tests of the store of records in an SQLite file.
+# The tests of the store of records in an SQLite file, and of the example that has its tables there.
 check-sqlite: setup-tests
 	$(BUILD) $(SHARED) $(TRAITS) --build-tests
 	$(TEST) $(TRAITS) --filter '^LongLinkOnceSQLiteTests[.]'
+	SWIFT="$(SWIFT)" Scripts/payments.sh
 
 # The tests of TLS with a newer OpenSSL than the system's, which is fetched. FILTER selects tests.
 check-openssl: setup-tests

@@ -35,8 +35,7 @@ let package = Package(
   ],
   traits: [
     .trait(name: "HTTP", description: "Commands that go over HTTP: --http, and `fetch`."),
-    // The traits are those with which the library is tested, so that it is not built twice.
-    .trait(name: "SQLite", description: "The library's trait of this name."),
+    .trait(name: "SQLite", description: "Answers in a file: `serve --once FILE`."),
   ],
   dependencies: [
     .package(
@@ -75,6 +74,10 @@ let package = Package(
           name: "LongLinkHTTP", package: "longlink", condition: .when(traits: ["HTTP"])),
         .product(
           name: "LongLinkHTTPServer", package: "longlink", condition: .when(traits: ["HTTP"])),
+        .product(name: "LongLinkOnce", package: "longlink"),
+        .product(
+          name: "LongLinkOnceSQLite", package: "longlink",
+          condition: .when(traits: ["SQLite"])),
         .product(
           name: "LongLinkReaders", package: "longlink", condition: .when(traits: ["HTTP"])),
         .product(name: "LongLinkScenarios", package: "longlink"),

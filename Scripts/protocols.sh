@@ -87,6 +87,9 @@ Server=Examples/Chat/Sources/ChatServer,Simulated=Examples/Chat/Tests/ChatTests"
 hub=Examples/Hub/Sources
 generate "Messages=$hub/Telemetry,C=$hub/CTelemetry,Client=$hub/Telemetry,Server=$hub/Telemetry" \
   --proto_path=Examples/Hub/Protos --proto_path=Protocols telemetry.proto
+payments=Examples/Payments/Sources
+generate "Messages=$payments/Payments,C=$payments/CPayments,Client=$payments/Payments,Server=$payments/Payments" \
+  --proto_path=Examples/Payments/Protos --proto_path=Protocols payments.proto
 
 # The messages that come with Protocol Buffers, without their comments.
 known=

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Compiles and runs the program in the README, and checks that the README and the page about several servers
-# show what Examples/Hub has, which `make check-hub` compiles and runs. The program is compiled unchanged,
+# show what Examples/Hub has, which `make check-hub` compiles and runs, and the page about requests that run once
+# what Examples/Payments has, which `make check-sqlite` tests. The program is compiled unchanged,
 # except that its port is 0, because port 9000 may be in use here. It uses the scratch path and the flags of
 # the tests, so that the library is not built again.
 #
@@ -32,6 +33,8 @@ same 'swift hub-client' "$readme" $hub/Sources/HubClient/main.swift
 same 'swift hub-test' "$readme" $hub/Tests/HubTests/HubTests.swift
 same 'swift relay' Sources/LongLinkServer/LongLinkServer.docc/MoreThanOneServer.md \
   $hub/Tests/HubTests/Relay.swift
+same 'swift ledger' Sources/LongLinkOnce/LongLinkOnce.docc/LongLinkOnce.md \
+  Examples/Payments/Sources/PaymentServer/Ledger.swift
 
 # Links to files and folders, without the section.
 for link in $(grep -oE '\]\([^)]+' "$readme" | sed -e 's/^](//' -e 's/#.*//' | grep -v '^https:'); do
@@ -72,4 +75,4 @@ if [ "$status" -ne 0 ] || [ "$said" != $'hello\nrejected refused' ]; then
   printf '%s\n' "$0: the README's program ended with status $status and printed:" "$said" "$(cat "$log")" >&2
   exit 1
 fi
-echo "The README's program works, and its hub is Examples/Hub."
+echo "The README's program works, and the pages show what the examples have."

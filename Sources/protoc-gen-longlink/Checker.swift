@@ -20,6 +20,7 @@ struct Checker {
     }
     checkFileNames(&findings)
     checkMessageTypes(&findings)
+    checkRuns(&findings)
     checkPushTypes(&findings)
     checkNames(&findings)
     guard findings.isEmpty else { throw GeneratorError(findings.text) }
@@ -108,6 +109,22 @@ struct Checker {
           "\(method.fullName) has the message type \(type) of \(other.fullName) (\(location))")
       } else {
         users[type] = method
+      }
+    }
+  }
+
+  private func checkRuns(_ findings: inout Findings) {
+    for method in schema.files.flatMap(\.services).flatMap(\.methods) where method.runsOnce {
+      if method.clientStreaming || method.serverStreaming {
+        findings.add(
+          method, "\(method.fullName): streams do not run once; remove (longlink.runs_once)")
+      } else if method.options.idempotencyLevel != .idempotencyUnknown {
+        findings.add(
+          method,
+          """
+          \(method.fullName): a method either runs once or may run again; set \
+          (longlink.runs_once) or idempotency_level, not both
+          """)
       }
     }
   }

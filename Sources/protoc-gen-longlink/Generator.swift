@@ -12,7 +12,7 @@ struct Generator: CodeGenerator {
   }
 
   var customOptionExtensions: [any AnyMessageExtension] {
-    [CustomOption.messageType, CustomOption.pushType]
+    [CustomOption.messageType, CustomOption.runsOnce, CustomOption.pushType]
   }
 
   func generate(
@@ -55,6 +55,10 @@ enum CustomOption {
     OptionalExtensionField<ProtobufUInt32>, Google_Protobuf_MethodOptions
   >(_protobuf_fieldNumber: 50720, fieldName: "longlink.message_type")
 
+  static let runsOnce = MessageExtension<
+    OptionalExtensionField<ProtobufBool>, Google_Protobuf_MethodOptions
+  >(_protobuf_fieldNumber: 50721, fieldName: "longlink.runs_once")
+
   static let pushType = MessageExtension<
     OptionalExtensionField<ProtobufUInt32>, Google_Protobuf_MessageOptions
   >(_protobuf_fieldNumber: 50720, fieldName: "longlink.push_type")
@@ -66,6 +70,9 @@ extension MethodDescriptor {
     guard options.hasExtensionValue(ext: CustomOption.messageType) else { return nil }
     return options.getExtensionValue(ext: CustomOption.messageType)
   }
+
+  /// Whether its requests run once.
+  var runsOnce: Bool { options.getExtensionValue(ext: CustomOption.runsOnce) == true }
 }
 
 extension Descriptor {

@@ -33,9 +33,10 @@ struct Service {
       }
     }
 
-    /// The arguments of `RPCMethod` for the option that says whether requests can run twice.
+    /// The arguments of `RPCMethod` for the options that say whether requests can run twice.
     var idempotency: String {
-      switch descriptor.options.idempotencyLevel {
+      if descriptor.runsOnce { return ", options: .init(retry: .once)" }
+      return switch descriptor.options.idempotencyLevel {
       case .idempotencyUnknown: ""
       case .idempotent: ", options: .init(retry: .idempotent)"
       case .noSideEffects: ", isReadOnly: true"

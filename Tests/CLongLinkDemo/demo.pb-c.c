@@ -367,6 +367,96 @@ void   longlink__demo__feed_request__free_unpacked
   assert(message->base.descriptor == &longlink__demo__feed_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   longlink__demo__once_request__init
+                     (Longlink__Demo__OnceRequest         *message)
+{
+  static const Longlink__Demo__OnceRequest init_value = LONGLINK__DEMO__ONCE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t longlink__demo__once_request__get_packed_size
+                     (const Longlink__Demo__OnceRequest *message)
+{
+  assert(message->base.descriptor == &longlink__demo__once_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t longlink__demo__once_request__pack
+                     (const Longlink__Demo__OnceRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &longlink__demo__once_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t longlink__demo__once_request__pack_to_buffer
+                     (const Longlink__Demo__OnceRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &longlink__demo__once_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Longlink__Demo__OnceRequest *
+       longlink__demo__once_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Longlink__Demo__OnceRequest *)
+     protobuf_c_message_unpack (&longlink__demo__once_request__descriptor,
+                                allocator, len, data);
+}
+void   longlink__demo__once_request__free_unpacked
+                     (Longlink__Demo__OnceRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &longlink__demo__once_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   longlink__demo__once_reply__init
+                     (Longlink__Demo__OnceReply         *message)
+{
+  static const Longlink__Demo__OnceReply init_value = LONGLINK__DEMO__ONCE_REPLY__INIT;
+  *message = init_value;
+}
+size_t longlink__demo__once_reply__get_packed_size
+                     (const Longlink__Demo__OnceReply *message)
+{
+  assert(message->base.descriptor == &longlink__demo__once_reply__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t longlink__demo__once_reply__pack
+                     (const Longlink__Demo__OnceReply *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &longlink__demo__once_reply__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t longlink__demo__once_reply__pack_to_buffer
+                     (const Longlink__Demo__OnceReply *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &longlink__demo__once_reply__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Longlink__Demo__OnceReply *
+       longlink__demo__once_reply__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Longlink__Demo__OnceReply *)
+     protobuf_c_message_unpack (&longlink__demo__once_reply__descriptor,
+                                allocator, len, data);
+}
+void   longlink__demo__once_reply__free_unpacked
+                     (Longlink__Demo__OnceReply *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &longlink__demo__once_reply__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   longlink__demo__broadcast_request__init
                      (Longlink__Demo__BroadcastRequest         *message)
 {
@@ -1064,6 +1154,95 @@ const ProtobufCMessageDescriptor longlink__demo__feed_request__descriptor =
   longlink__demo__feed_request__field_indices_by_name,
   1,  longlink__demo__feed_request__number_ranges,
   (ProtobufCMessageInit) longlink__demo__feed_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor longlink__demo__once_request__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Longlink__Demo__OnceRequest, has_key),
+    offsetof(Longlink__Demo__OnceRequest, key),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "delay_milliseconds",
+    2,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__OnceRequest, has_delay_milliseconds),
+    offsetof(Longlink__Demo__OnceRequest, delay_milliseconds),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned longlink__demo__once_request__field_indices_by_name[] = {
+  1,   /* field[1] = delay_milliseconds */
+  0,   /* field[0] = key */
+};
+static const ProtobufCIntRange longlink__demo__once_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor longlink__demo__once_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "longlink.demo.OnceRequest",
+  "OnceRequest",
+  "Longlink__Demo__OnceRequest",
+  "longlink.demo",
+  sizeof(Longlink__Demo__OnceRequest),
+  2,
+  longlink__demo__once_request__field_descriptors,
+  longlink__demo__once_request__field_indices_by_name,
+  1,  longlink__demo__once_request__number_ranges,
+  (ProtobufCMessageInit) longlink__demo__once_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor longlink__demo__once_reply__field_descriptors[1] =
+{
+  {
+    "runs",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT64,
+    offsetof(Longlink__Demo__OnceReply, has_runs),
+    offsetof(Longlink__Demo__OnceReply, runs),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned longlink__demo__once_reply__field_indices_by_name[] = {
+  0,   /* field[0] = runs */
+};
+static const ProtobufCIntRange longlink__demo__once_reply__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor longlink__demo__once_reply__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "longlink.demo.OnceReply",
+  "OnceReply",
+  "Longlink__Demo__OnceReply",
+  "longlink.demo",
+  sizeof(Longlink__Demo__OnceReply),
+  1,
+  longlink__demo__once_reply__field_descriptors,
+  longlink__demo__once_reply__field_indices_by_name,
+  1,  longlink__demo__once_reply__number_ranges,
+  (ProtobufCMessageInit) longlink__demo__once_reply__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor longlink__demo__broadcast_request__field_descriptors[2] =

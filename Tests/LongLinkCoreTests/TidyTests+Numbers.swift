@@ -116,7 +116,7 @@ extension TidyTests {
   @Test func `each protocol file and each script of the dissector names its licence`() throws {
     let folders = [
       "Sources", "Tests", "Tests/Generator", "Command/Sources", "Command/Tests", "Protocols",
-      "Examples/Chat", "Benchmarks",
+      "Examples/Chat", "Examples/Payments", "Benchmarks",
     ]
     for (suffix, comment) in [("proto", "//"), ("lua", "--")] {
       // `Scripts/words.sh` writes protocols there, which are no part of the project.

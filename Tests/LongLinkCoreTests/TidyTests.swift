@@ -246,6 +246,7 @@ import Testing
     let words = [".enabled" + "(", ".disabled" + "(", "Test" + ".cancel("]
     let folders = [
       "Tests", "Tests/Generator/Tests", "Command/Tests", "Benchmarks/Tests", "Examples/Chat/Tests",
+      "Examples/Payments/Tests",
     ]
     let found = find(words, in: try folders.flatMap { try Self.sources($0) }) {
       $0.target == "LongLinkTestSupport"

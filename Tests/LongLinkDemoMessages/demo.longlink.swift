@@ -198,6 +198,38 @@ package nonisolated struct FeedRequest: Swift.Hashable, Swift.Sendable {
   }
 }
 
+/// Route 10, Once: counts the runs of a key, and answers with their number once the time has passed.
+/// Each request that reaches the handler is a run, whether or not its client asked that it runs once.
+package nonisolated struct OnceRequest: Swift.Hashable, Swift.Sendable {
+  /// What is counted: 0 to 255 bytes, 400 for more. It need not be the key under which the server
+  /// keeps the answer. The process counts at most 100,000 keys, and answers 429 for a further one.
+  package var key: [Swift.UInt8] = []
+  /// How long the answer takes; a minute at most.
+  package var delayMilliseconds: Swift.UInt32 = 0
+
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
+  package init(
+    key: [Swift.UInt8] = [],
+    delayMilliseconds: Swift.UInt32 = 0
+  ) {
+    self.key = key
+    self.delayMilliseconds = delayMilliseconds
+  }
+}
+
+/// The message `longlink.demo.OnceReply`.
+package nonisolated struct OnceReply: Swift.Hashable, Swift.Sendable {
+  /// How often this process has run the request for this key, this time included.
+  package var runs: Swift.UInt64 = 0
+
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
+  package init(
+    runs: Swift.UInt64 = 0
+  ) {
+    self.runs = runs
+  }
+}
+
 /// Route 11, Broadcast: a push to every client that the server has accepted, the asking one
 /// included.
 package nonisolated struct BroadcastRequest: Swift.Hashable, Swift.Sendable {
@@ -549,6 +581,60 @@ nonisolated extension LongLinkDemoMessages::FeedRequest: LongLinkProtobufC::Prot
           value.intervalMilliseconds = try reader.uint32()
         case 4:
           value.failAfter = try reader.uint32()
+        default: try reader.skip()
+        }
+      }
+      return value
+    }
+  )
+}
+
+nonisolated extension LongLinkDemoMessages::OnceRequest: LongLinkProtobufC::ProtobufCBody {
+  /// The functions that encode and decode the message.
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::OnceRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::OnceRequest>(
+    initialize: CLongLinkDemo::longlink__demo__once_request__init,
+    fill: { message, value, arena in
+      if !value.key.isEmpty {
+        unsafe message.has_key = 1
+        unsafe message.key = arena.bytes(value.key)
+      }
+      if value.delayMilliseconds != 0 {
+        unsafe message.has_delay_milliseconds = 1
+        unsafe message.delay_milliseconds = value.delayMilliseconds
+      }
+    },
+    read: { reader in
+      var value = LongLinkDemoMessages::OnceRequest()
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.key = try reader.bytes()
+        case 2:
+          value.delayMilliseconds = try reader.uint32()
+        default: try reader.skip()
+        }
+      }
+      return value
+    }
+  )
+}
+
+nonisolated extension LongLinkDemoMessages::OnceReply: LongLinkProtobufC::ProtobufCBody {
+  /// The functions that encode and decode the message.
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::OnceReply> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::OnceReply>(
+    initialize: CLongLinkDemo::longlink__demo__once_reply__init,
+    fill: { message, value, arena in
+      if value.runs != 0 {
+        unsafe message.has_runs = 1
+        unsafe message.runs = value.runs
+      }
+    },
+    read: { reader in
+      var value = LongLinkDemoMessages::OnceReply()
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.runs = try reader.uint64()
         default: try reader.skip()
         }
       }

@@ -25,13 +25,6 @@ extension FuzzSide {
     }
   }
 
-  func greeting(_ input: inout FuzzInput) -> [UInt8] {
-    let kind: FrameKind = input.pick(role == .server ? .hello : .welcome, .goaway)
-    let serial = kind == .goaway ? Wire.goawaySerial : Wire.handshakeSerial
-    let features = [0x10, input.byte() & 15]
-    return sealed(kind.rawValue, 0, serial, features + input.take(Int(input.byte() % 16)))
-  }
-
   /// Whether this side can ask: on a short link, its client once.
   var mayAsk: Bool {
     !connection.settings.isShort || role == .client && nextSerial == Wire.firstSerial
@@ -51,6 +44,11 @@ extension FuzzSide {
       metadata += [0x30, shape & 0x80 | 0x7F, 0x10].prefix(shape & 0x80 != 0 ? 3 : 2)
     }
     if shape & 2 != 0 { metadata += [0x38, 1] }
+    // One that runs once, perhaps with a key, a time and a whole space.
+    if shape & 4 != 0 {
+      metadata += shape & 8 == 0 ? [0x1A, 1, 7] : []
+      metadata += [0x4A, 16] + terms.space.bytes + (shape & 16 == 0 ? [0x50, 1] : [])
+    }
     let bit: UInt32 = role == .client ? Wire.serverBit : 0
     let serial = (Wire.firstSerial + UInt32(input.byte() % 8)) | bit
     return sealed(0x80, 1, serial, [0, UInt8(metadata.count)] + metadata)

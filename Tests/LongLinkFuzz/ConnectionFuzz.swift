@@ -21,6 +21,7 @@ enum ConnectionFuzz {
     if flags & 8 != 0 { settings.encodeLimit = 200 }
     if flags & 16 != 0 { settings.maxUnread = 4000 }
     if flags & 32 != 0 { settings.features = [] }
+    settings.usesOnce = flags & 16 == 0 && !inDialect
     settings.identifies = flags & 64 != 0 && role == .server
     if flags & 64 != 0 { settings.credential = [1] }
     if flags & 128 != 0 {
@@ -90,9 +91,10 @@ final class FuzzSide {
       connection.goAway(
         code: .draining, reason: "fuzz", spread: 5, retryAfter: 6, alternatives: ["a:1"])
     case 14:
-      switch input.byte() % 10 {
+      let choice = input.byte()
+      switch choice % 10 {
       case 8 where role == .client: connection.renew(with: [1, 2], at: now)
-      case 8: connection.admit(expiresIn: 9, at: now)
+      case 8: connection.admit(expiresIn: 9, once: choice < 128 ? terms : nil, at: now)
       case 9: connection.turnAway(.unauthenticated, "fuzz", at: now)
       case 0: connection.ended(at: now)
       case 1: connection.shutDown(at: now)
@@ -146,20 +148,6 @@ final class FuzzSide {
     return writer.written(head, body) ?? []
   }
 
-  func sealed(_ kind: UInt8, _ tag: UInt32, _ serial: UInt32, _ body: [UInt8]) -> [UInt8] {
-    let word = UInt32(kind) << 24 | tag & Wire.tagMask
-    var bytes: [UInt8] = []
-    for value in [word, serial, UInt32(body.count)] {
-      for shift in [24, 16, 8, 0] {
-        bytes.append(UInt8(truncatingIfNeeded: value >> UInt32(shift)))
-      }
-    }
-    let header = unsafe Adler32.checksum(of: bytes.span.bytes)
-    let sum = unsafe Adler32.checksum(of: body.span.bytes, continuing: header)
-    for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: sum >> UInt32(shift))) }
-    return bytes + body
-  }
-
   func receive(_ bytes: [UInt8]) throws(FuzzFailure) {
     guard !connection.isClosed, !connection.holdsReading else { return }
     given += UInt64(bytes.count)
@@ -183,10 +171,12 @@ final class FuzzSide {
 
   private func request(_ input: inout FuzzInput) throws(FuzzFailure) {
     let count = input.below(3000)
-    let metadata: [UInt8]? =
-      input.byte() & 1 == 0 && connection.agreement.features.contains(.metadata) ? [8, 1] : nil
+    let choice = input.byte()
+    let metadata =
+      choice & 1 == 0 && connection.agreement.features.contains(.metadata)
+      ? try block(forOnce: choice & 2 != 0) : nil
     let type: MessageType = input.pick(7, 7, 8, 0x60)
-    let length = count + (metadata == nil ? 0 : 4)
+    let length = count + (metadata.map { $0.count + 2 } ?? 0)
     guard mayAsk, connection.isOpen, connection.agreement.accepts(bodyOf: length),
       connection.framing.objection(toRequest: type, serial: nextSerial) == nil,
       codec.map({ $0.facts.serials?.contains(nextSerial) == true }) ?? true
@@ -195,7 +185,7 @@ final class FuzzSide {
     guard (try? connection.framing.validate(body)) != nil else { return }
     do throws(BodyError) {
       let placement = try connection.request(
-        nextSerial, type: type, metadata: metadata.map(MetadataBlock.init),
+        nextSerial, type: type, metadata: metadata,
         priority: UInt32(input.byte() % 3),
         count: count, at: now
       ) { span in body.encode(into: &span) }
@@ -216,21 +206,15 @@ final class FuzzSide {
     // A response with code 200 is not for within an item.
     let code: ResponseCode = sending.contains(serial) ? .failed : input.pick(.ok, .failed)
     forgetStream(serial)
-    connection.respond(handler.id, code: code, isInterrupting: isEarly, ownCode: own, body)
+    connection.respond(
+      handler.id, code: code, isInterrupting: isEarly, ownCode: own,
+      metadata: codec == nil && !isEarly ? try replay(&input) : nil, body)
     if isEarly { outlived.append(handler) }
   }
 
   private func returnHandlers() {
     for handler in outlived { connection.inbound.handlerReturned(from: handler.id) }
     outlived = []
-  }
-
-  private func push(_ type: MessageType, _ count: Int) {
-    guard connection.isOpen, connection.agreement.accepts(bodyOf: count),
-      connection.framing.objection(toPush: type) == nil
-    else { return }
-    let body = [UInt8](repeating: 5, count: count)
-    connection.push(type, count: count, at: now) { span in body.encode(into: &span) }
   }
 
   func cancel(_ index: Int, notifying: Bool) {
@@ -335,7 +319,7 @@ final class FuzzSide {
       try expect(abandons == 1, "everything was abandoned twice")
     case .identify:
       try expect(
-        settings.identifies && (!connection.isOpen || connection.canRenew),
+        settings.identifies && connection.canRenew || !connection.isOpen && connection.decides,
         "a client was identified")
       _ = connection.takeCredential()
     case .life(.established), .life(.renewed), .life(.peerLeaving), .request(.finished), .observed,
@@ -354,11 +338,13 @@ final class FuzzSide {
     case .request:
       try expect(arrival.payload.count <= settings.maxBody, "a body over the limit")
       read(arrival)
+      if try refuseOnce(arrival) { return }
       running.append((connection.id(of: arrival), arrival.byteCount))
     case .response:
       asked.removeAll { $0.serial == arrival.serial }
       forgetStream(arrival.serial)
       read(arrival)
+      if arrival.code == .preconditionFailed { connection.learn(terms) }
     case .item:
       try expect(arrival.payload.count <= settings.maxBody, "an item over the limit")
       read(arrival)

@@ -116,9 +116,10 @@ package enum FuzzCorpus {
     }
   }
 
-  /// The commands that give a connection its bytes, behind a greeting that agrees to everything.
+  /// The commands that give a connection its bytes, behind a greeting that agrees to everything. A
+  /// server then admits the client, whose requests can run once; a client does nothing.
   private static func connection(_ bytes: [UInt8]) -> [UInt8] {
-    var commands: [UInt8] = [0, 5, 0, 7, 0]
+    var commands: [UInt8] = [0, 5, 0, 23, 0, 0, 14, 8]
     for start in stride(from: 0, to: bytes.count, by: 255) {
       let part = bytes[start..<min(start + 255, bytes.count)]
       commands += [0, UInt8(part.count)] + part + [15]

@@ -20,7 +20,11 @@ package enum OptionNames {
     "security.clientCertificates": "--tls-client-ca",
     "security.pins": "--tls-pin",
     "insecure": "--tls-insecure",
+    "authenticate": "--token",
     "identity.credential": "--token",
+    "identity.clientID": "--identity",
+    "once": "--once",
+    "once.retention": "--once-retention",
     "identity.client": "--identity",
   ]
 

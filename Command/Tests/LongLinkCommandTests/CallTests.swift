@@ -61,7 +61,8 @@ import Testing
       // Each key is there, whatever its value.
       let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
       #expect(
-        object?.keys.sorted() == ["body", "code", "delivery", "milliseconds", "refused", "serial"])
+        object?.keys.sorted()
+          == ["body", "code", "delivery", "milliseconds", "refused", "replayed", "serial"])
       return try JSONDecoder().decode(Record.self, from: Data(line.utf8))
     }
   }

@@ -230,7 +230,7 @@ import Testing
       "checksumMismatch", "unknownKind", "tagNotAllowed", "serialOutOfRange", "kindNotAgreed",
     ]
     var (right, wrong) = (0, 0)
-    for file in ["control", "frames", "handshake", "headers", "serials"] {
+    for file in ["control", "frames", "handshake", "headers", "once", "serials"] {
       for stream in try VectorStream.all(in: "\(file).txt") where !stream.hasMore {
         let (_, items) = try FrameDecoder.items(in: stream.bytes, of: nil, from: stream.sender)
         let isDamaged = items.contains(where: \.isDamage)
@@ -282,9 +282,11 @@ import Testing
 }
 
 extension VectorStream {
-  /// Whether it has a frame of streams that were not agreed, which only both greetings tell.
+  /// Whether it has a frame of streams that were not agreed, or metadata of requests that run once
+  /// and were, which only both greetings tell.
   fileprivate var needsGreeting: Bool {
-    broken == ["kindNotAgreed"]
-      && ["item-", "end-", "credit-", "renewal-"].contains { name.hasPrefix($0) }
+    name == "once-replayed-refused"
+      || broken == ["kindNotAgreed"]
+        && ["item-", "end-", "credit-", "renewal-"].contains { name.hasPrefix($0) }
   }
 }

@@ -34,6 +34,9 @@ import Testing
       "the old connection goes on", "outlasted the secret: all 34 items came",
       "has one connection as before", "broadcasts came to it once",
       "to the server it is one client, after 4 connections",
+      "the connection is cut after 200 payments", "after 600 payments",
+      "payments were answered", "effects, none twice", "answered payments has its effect",
+      "the file has 1000 records, one for each payment",
     ] {
       #expect(demo.text.contains(statement), "'\(statement)' is not in:\n\(demo.text)")
     }

@@ -24,6 +24,13 @@ import Testing
     ["serve", "--heartbeat", "0"], ["serve", "--heartbeat", "0.001"],
     ["serve", "--heartbeat-timeout", "-1"], ["serve", "--max-body", "0"],
     ["serve", "--max-body", "9999999999"], ["serve", "--host", ""], ["serve", "--unix", ""],
+    ["serve", "--once"], ["serve", "--once", ""], ["serve", "--once-retention", "5"],
+    ["serve", "--once", "memory", "--once-retention", "0"],
+    ["serve", "--once", "memory", "--once-retention", "0.0001"],
+    ["serve", "--once", "memory", "--once-retention", "9999999"],
+    ["call", "1", "--ticket", "/a"], ["call", "1", "--once", "--ticket", "/a", "--count", "2"],
+    ["call", "1", "--once", "--ticket", "/a", "--http", "http://127.0.0.1:1/longlink/v1"],
+    ["call", "1", "--once", "--ticket", "/dev/null"], ["call", "1", "--once", "--ticket", "/"],
     ["serve", "--unix", "/a", "--port", "1"], ["call", "1", "--unix", "/a", "--host", "b"],
     ["ping", "--unix", String(repeating: "a", count: 200)],
     ["dance"],
@@ -118,7 +125,7 @@ import Testing
     #expect(call.errors.contains("400"))
   }
 
-  @Test(arguments: ["2", "3", "4", "5", "11", "19"])
+  @Test(arguments: ["2", "3", "4", "5", "10", "11", "19"])
   func `a body that is no message is answered with 400`(_ type: String) async throws {
     let server = try await RunningServer()
     let call = try await server.call(type, "--hex", "ff")

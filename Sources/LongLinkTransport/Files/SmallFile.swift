@@ -57,7 +57,9 @@ package struct SmallFile: Sendable {
     return bytes
   }
 
-  private func readPrivate(limit: Int) throws(FileError) -> [UInt8]? {
+  /// Reads the first `limit` bytes of the file; nil if there is no file. Throws for a file that
+  /// others may read or write.
+  package func readPrivate(limit: Int) throws(FileError) -> [UInt8]? {
     do throws(FileError) {
       let file = try OpenFile.read(path)
       guard try file.isPrivate else { throw FileError(FileError.protect, path, errno: EACCES) }

@@ -23,6 +23,8 @@ typedef struct Longlink__Demo__StatsReply Longlink__Demo__StatsReply;
 typedef struct Longlink__Demo__CountRequest Longlink__Demo__CountRequest;
 typedef struct Longlink__Demo__SumReply Longlink__Demo__SumReply;
 typedef struct Longlink__Demo__FeedRequest Longlink__Demo__FeedRequest;
+typedef struct Longlink__Demo__OnceRequest Longlink__Demo__OnceRequest;
+typedef struct Longlink__Demo__OnceReply Longlink__Demo__OnceReply;
 typedef struct Longlink__Demo__BroadcastRequest Longlink__Demo__BroadcastRequest;
 typedef struct Longlink__Demo__BroadcastReply Longlink__Demo__BroadcastReply;
 typedef struct Longlink__Demo__PeersReply Longlink__Demo__PeersReply;
@@ -156,6 +158,30 @@ struct  Longlink__Demo__FeedRequest
 #define LONGLINK__DEMO__FEED_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__feed_request__descriptor) \
     , NULL, 0, 0, 0, 0, 0, 0 }
+
+
+struct  Longlink__Demo__OnceRequest
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_key;
+  ProtobufCBinaryData key;
+  protobuf_c_boolean has_delay_milliseconds;
+  uint32_t delay_milliseconds;
+};
+#define LONGLINK__DEMO__ONCE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__once_request__descriptor) \
+    , 0, {0,NULL}, 0, 0 }
+
+
+struct  Longlink__Demo__OnceReply
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_runs;
+  uint64_t runs;
+};
+#define LONGLINK__DEMO__ONCE_REPLY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__once_reply__descriptor) \
+    , 0, 0 }
 
 
 struct  Longlink__Demo__BroadcastRequest
@@ -347,6 +373,44 @@ Longlink__Demo__FeedRequest *
 void   longlink__demo__feed_request__free_unpacked
                      (Longlink__Demo__FeedRequest *message,
                       ProtobufCAllocator *allocator);
+/* Longlink__Demo__OnceRequest methods */
+void   longlink__demo__once_request__init
+                     (Longlink__Demo__OnceRequest         *message);
+size_t longlink__demo__once_request__get_packed_size
+                     (const Longlink__Demo__OnceRequest   *message);
+size_t longlink__demo__once_request__pack
+                     (const Longlink__Demo__OnceRequest   *message,
+                      uint8_t             *out);
+size_t longlink__demo__once_request__pack_to_buffer
+                     (const Longlink__Demo__OnceRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Longlink__Demo__OnceRequest *
+       longlink__demo__once_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   longlink__demo__once_request__free_unpacked
+                     (Longlink__Demo__OnceRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Longlink__Demo__OnceReply methods */
+void   longlink__demo__once_reply__init
+                     (Longlink__Demo__OnceReply         *message);
+size_t longlink__demo__once_reply__get_packed_size
+                     (const Longlink__Demo__OnceReply   *message);
+size_t longlink__demo__once_reply__pack
+                     (const Longlink__Demo__OnceReply   *message,
+                      uint8_t             *out);
+size_t longlink__demo__once_reply__pack_to_buffer
+                     (const Longlink__Demo__OnceReply   *message,
+                      ProtobufCBuffer     *buffer);
+Longlink__Demo__OnceReply *
+       longlink__demo__once_reply__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   longlink__demo__once_reply__free_unpacked
+                     (Longlink__Demo__OnceReply *message,
+                      ProtobufCAllocator *allocator);
 /* Longlink__Demo__BroadcastRequest methods */
 void   longlink__demo__broadcast_request__init
                      (Longlink__Demo__BroadcastRequest         *message);
@@ -430,6 +494,12 @@ typedef void (*Longlink__Demo__SumReply_Closure)
 typedef void (*Longlink__Demo__FeedRequest_Closure)
                  (const Longlink__Demo__FeedRequest *message,
                   void *closure_data);
+typedef void (*Longlink__Demo__OnceRequest_Closure)
+                 (const Longlink__Demo__OnceRequest *message,
+                  void *closure_data);
+typedef void (*Longlink__Demo__OnceReply_Closure)
+                 (const Longlink__Demo__OnceReply *message,
+                  void *closure_data);
 typedef void (*Longlink__Demo__BroadcastRequest_Closure)
                  (const Longlink__Demo__BroadcastRequest *message,
                   void *closure_data);
@@ -453,6 +523,8 @@ extern const ProtobufCMessageDescriptor longlink__demo__stats_reply__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__count_request__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__sum_reply__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__feed_request__descriptor;
+extern const ProtobufCMessageDescriptor longlink__demo__once_request__descriptor;
+extern const ProtobufCMessageDescriptor longlink__demo__once_reply__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__broadcast_request__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__broadcast_reply__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__peers_reply__descriptor;

@@ -43,7 +43,8 @@ struct CallPrinter {
     failure = (0, error)
     Output.error("\(error)")
     guard asJSON else { return }
-    let result = CallResult(index: 0, serial: nil, outcome: .failure(error), duration: .zero)
+    let result = CallResult(
+      index: 0, serial: nil, outcome: .failure(error), isReplayed: false, duration: .zero)
     for _ in 0..<requests { try result.printJSON() }
   }
 

@@ -10,6 +10,8 @@ struct CallResult: Sendable {
   let index: Int
   let serial: UInt32?
   let outcome: Result<[UInt8], LongLinkError>
+  /// Whether the response is that of an earlier request with the same ticket or key.
+  let isReplayed: Bool
   let duration: Duration
 
   var error: LongLinkError? {
@@ -32,6 +34,7 @@ private struct CallRecord: Encodable {
     case code
     case refused
     case delivery
+    case replayed
     case milliseconds
     case body
   }
@@ -47,6 +50,7 @@ private struct CallRecord: Encodable {
       code != nil && result.error?.delivery == .refused, forKey: .refused)
     try record.encode(
       (result.error?.delivery ?? .answered).rawValue, forKey: .delivery)
+    try record.encode(result.isReplayed, forKey: .replayed)
     try record.encode(result.duration.milliseconds, forKey: .milliseconds)
     try record.encode(Data(result.body).base64EncodedString(), forKey: .body)
   }

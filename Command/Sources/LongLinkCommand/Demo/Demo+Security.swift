@@ -10,25 +10,18 @@ import Synchronization
 
 /// The steps with TLS, against a server of their own.
 extension Demo {
-  /// A folder with the files of a trial, which is removed with the value.
+  /// A folder with the files of a trial.
   private final class Trial {
-    let folder: String
+    private let place: DemoFolder
     let files: CertificateFiles
 
     init() throws {
-      folder = NSTemporaryDirectory() + "longlink-demo-\(UInt64.random(in: 0 ... .max))"
-      try FileProblem.naming(folder) { [folder] in
-        try FileManager.default.createDirectory(
-          atPath: folder, withIntermediateDirectories: true,
-          attributes: [.posixPermissions: 0o700])
-      }
+      place = try DemoFolder()
       files = Trial.made()
       try files.write(to: folder)
     }
 
-    deinit {
-      try? FileManager.default.removeItem(atPath: folder)
-    }
+    var folder: String { place.path }
 
     private static var validity: Range<Int64> {
       let now = Int64(Date().timeIntervalSince1970)

@@ -38,6 +38,7 @@ final class Demo: Sendable {
       try await showEnd(client)
       try await showSecurity()
       try await showClients()
+      try await showOnce()
       try timeline.end()
     } catch {
       await client.close()

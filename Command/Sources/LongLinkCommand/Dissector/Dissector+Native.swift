@@ -38,6 +38,7 @@ extension Dissector {
     (.ok, "OK"), (.malformed, "malformed"), (.unauthenticated, "unauthenticated"),
     (.forbidden, "forbidden"), (.unknownType, "unknown message type"),
     (.deadlinePassed, "deadline passed"), (.conflict, "idempotency conflict"),
+    (.gone, "no longer kept"), (.preconditionFailed, "other key space or time"),
     (.tooLarge, "too large"), (.overloaded, "overloaded"), (.cancelled, "cancelled"),
     (.failed, "handler failed"), (.draining, "draining"),
   ]

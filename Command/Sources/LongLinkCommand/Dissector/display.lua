@@ -59,7 +59,8 @@ local function pair(data)
   return is_text(parts[1]) and is_text(parts[2]) and parts[1] .. " = " .. parts[2] or nil
 end
 
--- Shows a Protocol Buffers message and returns its numbers by name; nil if it is malformed.
+-- Shows a Protocol Buffers message and returns its numbers by name; nil if it is malformed. A field
+-- of bytes counts as 0 if all of them are zero, else as 1.
 local function show_message(tvb, description, tree)
   local data, place, numbers = tvb:raw(), 1, {}
   while place <= #data do
@@ -89,7 +90,10 @@ local function show_message(tvb, description, tree)
       local content = stop > after and tvb(after - 1, stop - after)
       if field.type == "bytes" then
         if content and field.size and stop - after ~= field.size then return nil end
-        if content then tree:add(field.shown, content) end
+        if content then
+          tree:add(field.shown, content)
+          numbers[field.name] = data:sub(after, stop - 1):find("[^\0]") and 1 or 0
+        end
       else
         local text = data:sub(after, stop - 1)
         if field.type == "entry" then text = pair(text) end
@@ -225,9 +229,9 @@ local function show_body(frame, record, tvb, pinfo, tree, conversation, is_new)
     if size > 0 then
       local part = content(2, size)
       local block = tree:add(fields.metadata_block, part)
-      if not show_message(part:tvb(), protocol.messages.metadata, block) then
-        add_note(block, "malformedControl")
-      end
+      local metadata = show_message(part:tvb(), protocol.messages.metadata, block)
+      if not metadata then return add_note(block, "malformedControl") end
+      if is_new then judge_metadata(frame, record, conversation, metadata) end
     end
     if size + 2 == content:len() then return end
     content = content(size + 2):tvb()

@@ -233,6 +233,23 @@ local function has_more_bits(value, than)
   return false
 end
 
+-- Whether a welcome states all terms of requests that run once, or none if they are not agreed.
+local function has_right_terms(message, has_once)
+  local space = message.key_space or 0
+  local retention, time = message.key_retention or 0, message.key_time or 0
+  if has_once then return space > 0 and retention > 0 and time > 0 end
+  return not message.key_space and retention == 0 and time == 0
+end
+
+-- Remarks on metadata that contradicts its frame.
+local function judge_metadata(frame, record, conversation, metadata)
+  if frame.rule.kind == "response" and frame.refused == 1 and conversation.has_once
+    and (metadata.replayed or 0) > 0
+  then
+    remark(record, "tagNotAllowed")
+  end
+end
+
 -- Keeps the limits and features that both sides announce.
 local function agree(frame, record, conversation, message)
   local kind = frame.rule.kind
@@ -246,8 +263,13 @@ local function agree(frame, record, conversation, message)
     conversation.flags = features % 4
     conversation.has_streams = features % 8 >= 4
     conversation.has_renewal = features % 16 >= 8
+    conversation.has_once = features % 32 >= 16
     local offer = conversation.offer
     local lacks_needed = conversation.has_streams and conversation.flags < 3
+      or conversation.has_once and conversation.flags % 2 == 0
+    if not has_right_terms(message, conversation.has_once) then
+      remark(record, "malformedControl")
+    end
     if lacks_needed or offer and has_more_bits(features, offer.features or 0) then
       remark(record, "featureNotOffered")
     end

@@ -12,8 +12,8 @@ enum DemoRoutes {
   static let fail: MessageType = 4
   static let stats = RPCMethod<EmptyBody, StatsReply>(5)
 
-  /// Installs the routes on a server before it starts.
-  static func install(on server: LongLinkServer) {
+  /// Installs the routes on a server before it starts. `effects` gets the runs of route 10.
+  static func install(on server: LongLinkServer, noting effects: EffectFile? = nil) {
     // Tickers outlive their requests, so no other limit bounds them.
     let tickers = Allowance(of: 1_024)
     server.route(echo) { request in request.body }
@@ -43,6 +43,7 @@ enum DemoRoutes {
     server.route(stats) { [unowned server] _, _ in
       stats(await server.counters())
     }
+    installOnce(on: server, noting: effects)
     installClients(on: server)
     installStreams(on: server)
   }

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Logging
 import LongLinkCommandSupport
+import LongLinkOnce
 import LongLinkServer
 import LongLinkTLS
 import LongLinkUploadsServer
@@ -19,12 +20,17 @@ struct ServeCommand: AsyncParsableCommand {
     discussion: """
       Prints `listening on HOST:PORT` or `listening on unix:PATH` as its first line on standard \
       output once it accepts connections. Message types: 1 Echo, 2 Sleep, 3 Ticks, 4 Fail, \
-      5 Stats, 11 Broadcast, 19 Peers; streams: 6 Count, 7 Sum, 8 Relay, 9 Feed. With --uploads \
-      also those of Protocols/uploads.proto: 12 Create, 13 Status, 14 Append, 15 Finish, 16 Abort.
+      5 Stats, 10 Once, 11 Broadcast, 19 Peers; streams: 6 Count, 7 Sum, 8 Relay, 9 Feed. With \
+      --uploads also those of Protocols/uploads.proto: 12 Create, 13 Status, 14 Append, 15 Finish, \
+      16 Abort.
 
       With --uploads each finished upload is DIRECTORY/ID/, with its files under their names, and \
       fields.json with the form's fields. Uploads that are not finished are in \
       DIRECTORY/.unfinished/, and go on when the server is started again.
+
+      With --once requests of every type can run once, if the client asks for it, as \
+      `longlink call --once` does. One process at a time has the file of answers; beside it are \
+      others, whose names end with -wal, -shm and .lock.
 
       With --tls-certificate the files are looked at every 10 seconds, and at SIGHUP: new \
       connections use what has changed, unless it does not fit together, which is logged.
@@ -35,6 +41,7 @@ struct ServeCommand: AsyncParsableCommand {
 
   @OptionGroup private var place: ListenOptions
   @OptionGroup private var security: ServingSecurityOptions
+  @OptionGroup private var once: OnceServingOptions
 
   @Option(
     parsing: .unconditional,
@@ -97,8 +104,9 @@ struct ServeCommand: AsyncParsableCommand {
     Output.logToStandardError()
     if forDemo { ParentWatch.start() }
     let tls = try security.makeTLS()
-    let server = try makeServer(tls)
-    DemoRoutes.install(on: server)
+    let once = try once.open()
+    let server = try makeServer(tls, once)
+    DemoRoutes.install(on: server, noting: try self.once.effects())
     if let uploads {
       do {
         try server.routeUploads(in: uploads)
@@ -133,6 +141,7 @@ struct ServeCommand: AsyncParsableCommand {
     // Its requests have ended with the server's.
     await gateway?.shutDown(within: .seconds(1))
     #endif
+    try await OnceServingOptions.close(once)
   }
 
   /// How long running requests go on after a signal. Another second passes if streams have to be
@@ -150,13 +159,14 @@ struct ServeCommand: AsyncParsableCommand {
   }
   #endif
 
-  private func makeServer(_ tls: TLSServer?) throws -> LongLinkServer {
+  private func makeServer(_ tls: TLSServer?, _ once: OnceConfiguration?) throws -> LongLinkServer {
     var configuration = ServerConfiguration(listen: [place.endpoint])
     configuration.loops = loops
     configuration.name = "longlink"
     configuration.logger.logLevel = verbose ? .debug : forDemo ? .error : .warning
     configuration.security = tls.map { .tls($0) }
     security.authenticate(in: &configuration)
+    configuration.once = once
     if let heartbeat { configuration.heartbeat.interval = heartbeat }
     if let heartbeatTimeout { configuration.heartbeat.timeout = heartbeatTimeout }
     if let maxBody {

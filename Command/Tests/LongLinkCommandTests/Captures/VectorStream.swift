@@ -11,6 +11,8 @@ struct VectorStream: Sendable {
   private(set) var state = ""
   /// What was agreed to, a bit each.
   private(set) var features: UInt8 = 0
+  /// Whether the client asks that its requests can run once.
+  private(set) var asksForOnce = false
   private(set) var waiting: [UInt32] = []
   /// The requests of the receiver that open streams, each with its metadata.
   private(set) var asked: [(serial: UInt32, metadata: [UInt8])] = []
@@ -52,6 +54,7 @@ struct VectorStream: Sendable {
           (value.contains("metadata") ? 1 : 0) | (value.contains("fragments") ? 2 : 0)
           | (value.contains("streams") ? 4 : 0) | (value.contains("renewal") ? 8 : 0)
           | (value.contains("once") ? 16 : 0)
+      case "once": asksForOnce = value == "yes"
       case "waiting": waiting = value.split(separator: " ").compactMap { UInt32($0) }
       case "ask": asked.append(VectorStream.question(value))
       case "expect": expected.append(String(value))
@@ -97,10 +100,15 @@ struct VectorStream: Sendable {
   /// A hello that offers metadata, fragments and streams, and a welcome with these features, all of
   /// which the hello offers.
   static func greeting(of features: UInt8) -> RecordedRun.Connection {
-    func frame(_ kind: UInt32, _ features: UInt8) -> [UInt8] {
-      ScriptedConnection.frame(kind: kind, tag: 0, serial: 3, body: [8, 1, 16, features])
+    func frame(_ kind: UInt32, _ features: UInt8, _ rest: [UInt8] = []) -> [UInt8] {
+      ScriptedConnection.frame(kind: kind, tag: 0, serial: 3, body: [8, 1, 16, features] + rest)
     }
-    return [(.client, frame(0x0A, 7 | features)), (.server, frame(0x0B, features))]
+    // Whoever agrees to requests that run once states where their keys are kept.
+    let terms = [0x62, 16] + [UInt8](repeating: 1, count: 16) + [0x68, 1, 0x70, 1]
+    return [
+      (.client, frame(0x0A, 7 | features)),
+      (.server, frame(0x0B, features, features & 16 == 0 ? [] : terms)),
+    ]
   }
 
   /// The bytes in parts, each sent by itself.

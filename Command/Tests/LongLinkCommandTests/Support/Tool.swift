@@ -68,6 +68,8 @@ final class Tool: Sendable {
     send(SIGKILL)
   }
 
+  var isRunning: Bool { process.isRunning }
+
   /// The process's number.
   var id: Int32 { process.processIdentifier }
 

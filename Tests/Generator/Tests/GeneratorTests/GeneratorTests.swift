@@ -57,6 +57,79 @@ import Testing
     #expect(!said.contains("S.Before") && !said.contains("S.After") && !said.contains("push"))
   }
 
+  @Test func `a method runs once if it is no stream and may not run again`() throws {
+    let said = try Protoc.findings(
+      Protoc.imported
+        + """
+        message A {}
+        service S {
+          rpc Down(A) returns (stream A) {
+            option (longlink.message_type) = 1;
+            option (longlink.runs_once) = true;
+          }
+          rpc Up(stream A) returns (A) {
+            option (longlink.message_type) = 2;
+            option (longlink.runs_once) = true;
+          }
+          rpc Again(A) returns (A) {
+            option (longlink.message_type) = 3;
+            option (longlink.runs_once) = true;
+            option idempotency_level = IDEMPOTENT;
+          }
+          rpc Free(stream A) returns (A) {
+            option (longlink.message_type) = 4;
+            option (longlink.runs_once) = false;
+          }
+        }
+        """)
+    for (line, name) in [(5, "Down"), (9, "Up")] {
+      #expect(
+        said.contains("bad.proto:\(line):3: error: S.\(name): streams do not run once"), "\(said)")
+    }
+    #expect(
+      said.contains("bad.proto:13:3: error: S.Again: a method either runs once or may run again"),
+      "\(said)")
+    #expect(!said.contains("S.Free"))
+  }
+
+  @Test func `options say whether the requests of a method may run again`() throws {
+    let protoc = try Protoc([
+      "s.proto": Protoc.imported
+        + """
+        message A {}
+        service S {
+          rpc Once(A) returns (A) {
+            option (longlink.message_type) = 1;
+            option (longlink.runs_once) = true;
+          }
+          rpc Again(A) returns (A) {
+            option (longlink.message_type) = 2;
+            option idempotency_level = IDEMPOTENT;
+          }
+          rpc Read(A) returns (A) {
+            option (longlink.message_type) = 3;
+            option idempotency_level = NO_SIDE_EFFECTS;
+          }
+          rpc Plain(A) returns (A) {
+            option (longlink.message_type) = 4;
+            option (longlink.runs_once) = false;
+          }
+        }
+        """
+    ])
+    defer { protoc.remove() }
+    let (status, said) = try protoc.run("Messages=Api,C=CApi", ["s.proto"])
+    #expect(status == 0, "\(said)")
+    let messages = try protoc.output("Api/s.longlink.swift")
+    for method in [
+      "(1, \"Once\", of: \"S\", options: .init(retry: .once))",
+      "(2, \"Again\", of: \"S\", options: .init(retry: .idempotent))",
+      "(3, \"Read\", of: \"S\", isReadOnly: true)", "(4, \"Plain\", of: \"S\")",
+    ] {
+      #expect(messages.contains("::RPCMethod\(method)\n"), "\(messages)")
+    }
+  }
+
   @Test func `two pushes of one type are both named`() throws {
     let said = try Protoc.findings(
       Protoc.imported

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLinkCore
-import LongLinkTransport
+package import LongLinkTransport
 
 /// Forwards TCP connections to a server, and can hold or reset them. Lives on its loop.
 ///
 /// While it holds, bytes stay where they are, and new connections are neither accepted nor refused.
 /// That is what a partition looks like to both sides.
-final class Relay: TransportHandler {
+package final class Relay: TransportHandler {
   private let loop: EventLoop
   private let target: SocketAddress
   private let listener: any TransportListener
   private var pairs: [RelayedPair] = []
-  private(set) var isHolding = false
+  package private(set) var isHolding = false
 
-  init(to target: SocketAddress, on loop: EventLoop) throws(SocketError) {
+  package init(to target: SocketAddress, on loop: EventLoop) throws(SocketError) {
     self.loop = loop
     self.target = target
     listener = try loop.driver.listen(
@@ -23,9 +23,9 @@ final class Relay: TransportHandler {
     listener.setInterest(.read)
   }
 
-  var port: UInt16? { listener.localAddress.port }
+  package var port: UInt16? { listener.localAddress.port }
 
-  func transportReady(_ readiness: Readiness, token: UInt64) {
+  package func transportReady(_ readiness: Readiness, token: UInt64) {
     do throws(SocketError) {
       while !isHolding, let accepted = try listener.accept() {
         let near = try accepted.adopt(on: loop)
@@ -45,32 +45,32 @@ final class Relay: TransportHandler {
   }
 
   /// Stops forwarding until `release`.
-  func hold() {
+  package func hold() {
     isHolding = true
     listener.setInterest([])
     for pair in pairs { pair.hold() }
   }
 
   /// Forwards again, beginning with the bytes that have waited.
-  func release() {
+  package func release() {
     isHolding = false
     listener.setInterest(.read)
     for pair in pairs { pair.release() }
   }
 
   /// Resets all connections.
-  func cut() {
+  package func cut() {
     for pair in pairs { pair.end() }
   }
 
-  func close() {
+  package func close() {
     cut()
     listener.close()
   }
 }
 
 /// One connection through a relay.
-final class RelayedPair: TransportHandler {
+private final class RelayedPair: TransportHandler {
   private final class Side {
     /// Nil once it has failed while the relay held.
     var stream: (any Transport)?
