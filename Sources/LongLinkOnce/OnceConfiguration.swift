@@ -84,8 +84,10 @@ extension OnceConfiguration: OnceProvider {
   package func start(
     on loop: EventLoop, log: PeerLog
   ) async throws(LongLinkError) -> any OnceKeeper {
+    let random = await loop.run { loop.driver.nextRandom() }
     if let memory = store as? MemoryOnceStore {
-      return OnceTable(self, memory.statusNow, at: loop.driver.now, log: log)
+      return OnceTable(
+        self, memory.statusNow, at: loop.driver.now, counting: random, log: log)
     }
     let gate = Gate<Result<OnceStoreStatus, any Error>?>()
     let (store, timeout) = (store, storeTimeout.clampedNanoseconds)
@@ -102,7 +104,7 @@ extension OnceConfiguration: OnceProvider {
     }
     switch await gate.value {
     case .success(let status):
-      return OnceTable(self, status, at: loop.driver.now, log: log)
+      return OnceTable(self, status, at: loop.driver.now, counting: random, log: log)
     case .failure(let error):
       throw LongLinkError(
         .connectFailed, doing: "start the server",

@@ -37,6 +37,9 @@ final class OnceTable: Sendable {
   let hasher = OnceHasher()
   let log: PeerLog
   private let state: Mutex<State>
+  /// The number of the last begin. It counts from a random number, so that no other server's begin
+  /// has the same; to ask the system for each would cost more than the rest.
+  private let lastBegin: Atomic<Int64>
   /// Counts the names that the store has had.
   let nameNumber = Atomic<Int>(0)
   /// The handlers whose requests have ended.
@@ -51,8 +54,9 @@ final class OnceTable: Sendable {
 
   init(
     _ configuration: OnceConfiguration, _ status: OnceStoreStatus, at now: LinkInstant,
-    log: PeerLog
+    counting from: UInt64, log: PeerLog
   ) {
+    lastBegin = Atomic(Int64(bitPattern: from))
     store = configuration.store
     memory = configuration.store as? MemoryOnceStore
     retention = configuration.retentionMilliseconds
@@ -63,6 +67,9 @@ final class OnceTable: Sendable {
     self.log = log
     state = Mutex(State(status: status, asked: now))
   }
+
+  /// A number that no other begin has.
+  var nextBegin: Int64 { lastBegin.wrappingAdd(1, ordering: .relaxed).newValue }
 
   // MARK: Name and clock
 

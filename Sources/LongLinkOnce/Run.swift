@@ -79,7 +79,7 @@ final class Run: OnceRun {
     metadata = question.metadata
     let token = OnceToken(
       scope: client.scope, type: question.type, key: metadata.idempotencyKey,
-      number: Int64(bitPattern: question.loop.driver.nextRandom()))
+      number: client.table.nextBegin)
     place = OncePlace(token, scopeHash: client.scopeHash)
     attempt = OnceAttempt(
       token: token, fingerprint: fingerprint, keyTime: Int64(metadata.keyTime),
