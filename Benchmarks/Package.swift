@@ -73,6 +73,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "LongLink", package: "longlink"),
         .product(name: "LongLinkServer", package: "longlink"),
+        .product(name: "LongLinkOnce", package: "longlink"),
         .product(name: "LongLinkTLS", package: "longlink"),
         .product(name: "LongLinkCertificates", package: "longlink"),
         .product(name: "LongLinkProtobufC", package: "longlink"),

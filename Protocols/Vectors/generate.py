@@ -1285,6 +1285,10 @@ def once_requests():
         response(50, block(told) + b"x", flags=METADATA), got_response(50, b"x", metadata=told),
         response(51, block(told), 410, flags=METADATA), got_response(51, b"", 410, metadata=told),
         waiting="50 51")
+    lost = number(8, 1) + told
+    add("once-gone", "server", "There is no answer to be had: no handler has made this response.",
+        response(50, block(lost), 410, flags=METADATA), got_response(50, b"", 410, metadata=lost),
+        waiting="50")
     add("once-replayed-refused", "server", "It ran before, so it was not refused.",
         response(50, block(told), REFUSED | 429, flags=METADATA), violation("tagNotAllowed"),
         waiting="50")

@@ -10,11 +10,13 @@ internal import Synchronization
 final class Client: OnceClient {
   let table: OnceTable
   let scope: OnceScope
+  let scopeHash: Int
   /// The store's name with this number, and the client's space under that name.
   private let known: Mutex<(number: Int, place: OnceTable.NamedSpace)>
 
   init(_ scope: OnceScope, of table: OnceTable) {
     self.scope = scope
+    scopeHash = OncePlace.hash(of: scope)
     self.table = table
     let number = table.nameNumber.load(ordering: .acquiring)
     known = Mutex((number, table.space(of: scope)))
@@ -35,27 +37,44 @@ final class Client: OnceClient {
       time: UInt64(max(1, table.status(at: now).time)))
   }
 
+  func count(_ outcome: OnceOutcome) { table.outcomes.count(outcome) }
+
   func find(_ question: OnceQuestion, payload: RawSpan) -> OnceStep {
     let now = question.loop.driver.now
     let named = named
-    guard question.space == named.space, question.time <= UInt64(Int64.max / 4) else {
-      return .reply(table.wrongTerms(of: self, at: now))
-    }
+    guard question.metadata.keySpace == named.space,
+      question.metadata.keyTime <= UInt64(Int64.max / 4)
+    else { return .reply(table.wrongTerms(of: self, at: now)) }
     // The store is asked under the name that the space stands for: another loop may have learned a
     // newer one meanwhile.
     let run = Run(question, table.hasher.hash(payload), of: self, in: named.name, at: now)
-    if question.isOverloaded { return findKnown(run, at: now) }
-    if let other = table.add(run) { return step(to: other, run) }
-    guard table.detached.load(ordering: .relaxed) < table.maxDetached else {
-      return .reply(run.refused(OnceTable.overloaded))
+    if question.isOverloaded {
+      return findKnown(run, orElse: OnceTable.overloaded, mayWait: false, at: now)
     }
+    guard table.detached.hasRoom(for: scope) else {
+      return findKnown(run, orElse: OnceTable.tooManyDetached, mayWait: true, at: now)
+    }
+    // A synchronous handler is over before its loop could ask for its run again. The few requests
+    // that come meanwhile to other loops ask the store.
+    if let memory = table.memory, question.isSynchronous {
+      return begin(run, in: memory, at: now) { [table] in table.add(run) }
+    }
+    if let other = table.add(run) { return step(to: other, run) }
     guard let memory = table.memory else { return .ask(run) }
-    let finding = memory.beginNow(run.attempt)
+    return begin(run, in: memory, at: now) { nil }
+  }
+
+  /// Asks a store in memory. `add` adds a run that has to ask again, unless it has been added.
+  private func begin(
+    _ run: Run, in memory: MemoryOnceStore, at now: LinkInstant, adding add: () -> Run?
+  ) -> OnceStep {
+    let finding = memory.beginNow(run.attempt, at: run.place)
     switch finding {
     case .run(let number):
       run.runs(number)
       return .run(run)
     case .running:
+      if let other = add() { return step(to: other, run) }
       return .ask(run)
     case .otherName, .outOfTime:
       table.learn(memory.statusNow, at: now)
@@ -73,16 +92,18 @@ final class Client: OnceClient {
     return .wait(other)
   }
 
-  /// The same while the server is overloaded: only what is known here is answered.
-  private func findKnown(_ run: Run, at now: LinkInstant) -> OnceStep {
+  /// The same for a request that must not begin: only what is known here is answered. `mayWait`
+  /// says whether one more may wait.
+  private func findKnown(
+    _ run: Run, orElse refusal: OnceReply, mayWait: Bool, at now: LinkInstant
+  ) -> OnceStep {
     if let other = table.run(at: run.place) {
-      // One more that waits would be one too many.
       let step = step(to: other, run)
-      if case .wait = step { return .reply(other.reply ?? OnceTable.overloaded) }
+      if case .wait = step, !mayWait { return .reply(other.reply ?? refusal) }
       return step
     }
-    let finding = table.memory?.find(run.attempt)
+    let finding = table.memory?.find(run.attempt, at: run.place)
     let reply = finding.flatMap { table.reply(to: $0, of: self, at: now) }
-    return .reply(reply ?? OnceTable.overloaded)
+    return .reply(reply ?? refusal)
   }
 }

@@ -27,20 +27,29 @@ public struct OnceConfiguration: Sendable {
   /// without the store: with 503 before the handler was called, and with the response afterwards.
   public var storeTimeout: Duration
   /// The most handlers that still run although the requests for which they were called have ended,
-  /// with their connections or otherwise. Default: 10,000. Beyond it, keys without a record are
-  /// refused with 429.
+  /// with their connections or otherwise: at least 4. Default: 10,000.
+  ///
+  /// One scope has at most a quarter of them, and so have all clients without a principal together.
+  /// Beyond either, keys without a record are refused with 429.
   public var maxDetachedHandlers: Int
+  /// The most time for such a handler, after its request has ended. Default: 300 s.
+  ///
+  /// Then it is cancelled, and what it returns is kept. If it has not returned 30 s later, its
+  /// request is answered with 410 as long as it runs on.
+  public var detachedHandlerTimeout: Duration
 
   /// Makes a configuration with a store.
   public init(
     store: any OnceStore, retention: Duration = .seconds(300), maxKeptResponse: Int = 65_536,
-    storeTimeout: Duration = .seconds(5), maxDetachedHandlers: Int = 10_000
+    storeTimeout: Duration = .seconds(5), maxDetachedHandlers: Int = 10_000,
+    detachedHandlerTimeout: Duration = .seconds(300)
   ) {
     self.store = store
     self.retention = retention
     self.maxKeptResponse = maxKeptResponse
     self.storeTimeout = storeTimeout
     self.maxDetachedHandlers = maxDetachedHandlers
+    self.detachedHandlerTimeout = detachedHandlerTimeout
   }
 
   var retentionMilliseconds: Int64 { retention.clampedNanoseconds / 1_000_000 }
@@ -66,16 +75,22 @@ extension OnceConfiguration: OnceProvider {
     if storeTimeout <= .zero {
       throw .configuration("once.storeTimeout", "\(storeTimeout) is not above zero")
     }
-    if maxDetachedHandlers < 1 {
-      throw .configuration("once.maxDetachedHandlers", "\(maxDetachedHandlers) is below 1")
+    if maxDetachedHandlers < 4 {
+      throw .configuration("once.maxDetachedHandlers", "\(maxDetachedHandlers) is below 4")
+    }
+    if detachedHandlerTimeout <= .zero {
+      throw .configuration(
+        "once.detachedHandlerTimeout", "\(detachedHandlerTimeout) is not above zero")
     }
   }
 
   package func start(
     on loop: EventLoop, log: PeerLog
   ) async throws(LongLinkError) -> any OnceKeeper {
+    let random = await loop.run { loop.driver.nextRandom() }
     if let memory = store as? MemoryOnceStore {
-      return OnceTable(self, memory.statusNow, at: loop.driver.now, log: log)
+      return OnceTable(
+        self, memory.statusNow, at: loop.driver.now, counting: random, log: log)
     }
     let gate = Gate<Result<OnceStoreStatus, any Error>?>()
     let (store, timeout) = (store, storeTimeout.clampedNanoseconds)
@@ -92,7 +107,7 @@ extension OnceConfiguration: OnceProvider {
     }
     switch await gate.value {
     case .success(let status):
-      return OnceTable(self, status, at: loop.driver.now, log: log)
+      return OnceTable(self, status, at: loop.driver.now, counting: random, log: log)
     case .failure(let error):
       throw LongLinkError(
         .connectFailed, doing: "start the server",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Logging
 internal import LongLinkCore
 internal import LongLinkDriver
 internal import LongLinkOnceStore
@@ -11,13 +10,6 @@ internal import Synchronization
 /// What a server knows of requests that run once, on all its loops: those that run here, and the
 /// store's name and clock.
 final class OnceTable: Sendable {
-  /// Where a run is found.
-  struct Place: Hashable {
-    let scope: [UInt8]
-    let type: UInt32
-    let key: [UInt8]
-  }
-
   /// A name of the store, and a client's space under that name.
   struct NamedSpace {
     let name: [UInt8]
@@ -25,7 +17,7 @@ final class OnceTable: Sendable {
   }
 
   struct State {
-    var runs: [Place: Run] = [:]
+    var runs: [OncePlace: Run] = [:]
     var status: OnceStoreStatus
     /// When the store said so, by the loops' clock.
     var asked: LinkInstant
@@ -40,34 +32,44 @@ final class OnceTable: Sendable {
   let maxKeptResponse: Int
   /// The most time for one call of the store, in nanoseconds.
   let storeTimeout: Int64
-  let maxDetached: Int
+  /// The most time for a handler whose request has ended, in nanoseconds.
+  let detachedTimeout: Int64
   let hasher = OnceHasher()
   let log: PeerLog
   private let state: Mutex<State>
+  /// The number of the last begin. It counts from a random number, so that no other server's begin
+  /// has the same; to ask the system for each would cost more than the rest.
+  private let lastBegin: Atomic<Int64>
   /// Counts the names that the store has had.
   let nameNumber = Atomic<Int>(0)
   /// The handlers whose requests have ended.
-  let detached = Atomic<Int>(0)
+  let detached: DetachedHandlers
+  let outcomes = OnceOutcomes()
+  /// The calls of the store that have not returned.
+  let calls = Atomic<Int>(0)
   /// The calls of the store that are late, and those that have failed and are repeated.
   let lateCalls = Atomic<Int>(0)
-  /// The most late or repeated calls: with more, no begin is asked for.
-  static let mostLateCalls = 1_024
   /// Whether the server has stopped, so that no handler may begin.
   let isStopped = Atomic<Bool>(false)
 
   init(
     _ configuration: OnceConfiguration, _ status: OnceStoreStatus, at now: LinkInstant,
-    log: PeerLog
+    counting from: UInt64, log: PeerLog
   ) {
+    lastBegin = Atomic(Int64(bitPattern: from))
     store = configuration.store
     memory = configuration.store as? MemoryOnceStore
     retention = configuration.retentionMilliseconds
     maxKeptResponse = configuration.maxKeptResponse
     storeTimeout = configuration.storeTimeout.clampedNanoseconds
-    maxDetached = configuration.maxDetachedHandlers
+    detachedTimeout = configuration.detachedHandlerTimeout.clampedNanoseconds
+    detached = DetachedHandlers(most: configuration.maxDetachedHandlers)
     self.log = log
     state = Mutex(State(status: status, asked: now))
   }
+
+  /// A number that no other begin has.
+  var nextBegin: Int64 { lastBegin.wrappingAdd(1, ordering: .relaxed).newValue }
 
   // MARK: Name and clock
 
@@ -116,7 +118,7 @@ final class OnceTable: Sendable {
     }
   }
 
-  func run(at place: Place) -> Run? { state.withLock { $0.runs[place] } }
+  func run(at place: OncePlace) -> Run? { state.withLock { $0.runs[place] } }
 
   func remove(_ run: Run) {
     let idle = state.withLock { state -> Gate<Void>? in
@@ -134,7 +136,7 @@ final class OnceTable: Sendable {
   /// The reply to a request that names another space, or is out of its time.
   func wrongTerms(of client: Client, at now: LinkInstant) -> OnceReply {
     .refusal(
-      .preconditionFailed, "the space or the time of the key does not hold here",
+      .preconditionFailed, "the space or the time of the key does not hold here", .terms,
       terms: client.terms(at: now))
   }
 
@@ -142,27 +144,32 @@ final class OnceTable: Sendable {
   func reply(to finding: OnceFinding, of client: Client, at now: LinkInstant) -> OnceReply? {
     switch finding {
     case .run, .running: nil
-    case .answered(let answer): OnceReply(answer.code, answer.body, isReplayed: true)
+    case .answered(let answer): OnceReply(answer.code, answer.body, .replayed, isReplayed: true)
     case .notKept: Self.gone("the request has run, and its response was not kept")
     case .unknown: Self.gone("the request has begun, and nobody knows whether it has ended")
     case .otherFingerprint: Self.conflict
     case .otherName, .outOfTime: wrongTerms(of: client, at: now)
     case .full:
       .refusal(
-        .overloaded, "there is no room for another record", retryAfter: Self.pauseForRoom)
+        .overloaded, "there is no room for another record", .full, retryAfter: Self.pauseForRoom)
     }
   }
 
-  static let conflict = OnceReply.refusal(.conflict, "the key belongs to another payload")
+  static let conflict = OnceReply.refusal(
+    .conflict, "the key belongs to another payload", .conflict)
   static let overloaded = OnceReply.refusal(
-    .overloaded, "the server is overloaded, and has no answer for the key yet",
+    .overloaded, "the server is overloaded, and has no answer for the key yet", .overloaded,
+    retryAfter: pauseForRoom)
+  static let tooManyDetached = OnceReply.refusal(
+    .overloaded, "too many handlers of this client's earlier requests still run", .detached,
     retryAfter: pauseForRoom)
   static let noStore = OnceReply.refusal(
-    .draining, "the store of records does not answer", retryAfter: pauseForRoom)
+    .draining, "the store of records does not answer, or has too much to do", .store,
+    retryAfter: pauseForRoom)
   private static let pauseForRoom = Duration.seconds(1)
 
   static func gone(_ detail: String) -> OnceReply {
-    OnceReply(.gone, Array(detail.utf8), isReplayed: true)
+    OnceReply(.gone, Array(detail.utf8), .gone, isReplayed: true)
   }
 }
 
@@ -216,11 +223,5 @@ extension OnceTable: OnceKeeper {
     }
 
     func timerFired(token: UInt64) { gate.open(()) }
-  }
-
-  func failed(_ call: StaticString, _ error: (any Error)?, at now: LinkInstant) {
-    log.log(.error, "The store of records has failed", kind: "\(call)", at: now) {
-      ["call": "\(call)", "error": "\(PeerText(error.map { "\($0)" } ?? "no answer in time"))"]
-    }
   }
 }

@@ -20,24 +20,59 @@ extension Run {
   private static let longestPause: Int64 = 10_000
 
   func returned(_ reply: OnceReply, hasThrown: Bool) {
-    let (completed, isStored, wasDetached) = state.withLock { state in
-      state.phase = .ending
-      defer { state.isDetached = false }
-      return (state.completed, state.isStored, state.isDetached)
-    }
-    if wasDetached { table.detached.subtract(1, ordering: .relaxed) }
+    let (completed, isStored) = handlerReturned()
     // The handler has said itself how the request ends, unless its transaction was rolled back.
     if let completed, isStored || !hasThrown {
       let reply = OnceReply(completed.code, completed.body)
       if isStored { return end(reply, isOwn: true) }
       return conclude(.completed(completed), with: reply)
     }
-    let mayRunAgain = reply.isRefused || rule.notFinal.contains(reply.code)
+    // The end of the server has cancelled the handler. Nobody knows what it had done before.
+    if hasThrown, state.withLock({ $0.isCutOff }) { return end(Self.unknownEnd, isOwn: true) }
+    conclude(conclusion(reply), with: reply, isDoubtful: completed != nil)
+  }
+
+  func concluded(_ reply: OnceReply, hasThrown: Bool) -> OnceReply {
+    guard let memory = table.memory else { preconditionFailure("the store has to be waited for") }
+    let (completed, isStored) = handlerReturned()
+    var reply = reply
+    var conclusion: Conclusion?
+    if let completed, isStored || !hasThrown {
+      reply = OnceReply(completed.code, completed.body)
+      conclusion = isStored ? nil : .completed(completed)
+    } else {
+      conclusion = self.conclusion(reply)
+    }
+    if let conclusion, !memory.conclude(attempt.token, conclusion, at: place) {
+      reply = self.reply(to: memory.beginNow(attempt, at: place))
+    }
+    return reply
+  }
+
+  /// Notes that the handler has returned. Returns what it has completed the record with, and
+  /// whether the store has that.
+  private func handlerReturned() -> (completed: OnceAnswer?, isStored: Bool) {
+    let (completed, isStored, wasDetached) = state.withLock { state in
+      // It may have been given up.
+      if case .running = state.phase { state.phase = .ending }
+      defer {
+        state.isCalled = false
+        state.isDetached = false
+      }
+      return (state.completed, state.isStored, state.isDetached)
+    }
+    if wasDetached {
+      table.detached.remove(client.scope)
+      stopLimit()
+    }
+    return (completed, isStored)
+  }
+
+  /// What the store is told of a reply of the handler's.
+  private func conclusion(_ reply: OnceReply) -> Conclusion {
+    if reply.isRefused || rule.notFinal.contains(reply.code) { return .abandoned }
     let isKept = reply.body.count <= table.maxKeptResponse
-    conclude(
-      mayRunAgain
-        ? .abandoned : .completed(isKept ? OnceAnswer(code: reply.code, body: reply.body) : nil),
-      with: reply, isDoubtful: completed != nil)
+    return .completed(isKept ? OnceAnswer(code: reply.code, body: reply.body) : nil)
   }
 
   /// Tells the store, and replies once it knows, or has failed or taken too long. If the store says
@@ -47,7 +82,8 @@ extension Run {
     _ conclusion: Conclusion, with reply: OnceReply, isDoubtful: Bool = false
   ) {
     if let memory = table.memory {
-      return memory.conclude(attempt.token, conclusion) ? end(reply, isOwn: true) : askForEnd()
+      return memory.conclude(attempt.token, conclusion, at: place)
+        ? end(reply, isOwn: true) : askForEnd()
     }
     conclude(conclusion) { [self] isDone in
       switch isDone {
@@ -62,15 +98,16 @@ extension Run {
   private static let unknownEnd = OnceTable.gone(
     "the request has run, and nobody knows how it has ended")
 
-  /// Tells the store until it knows. Reports what it says, or nil when it has failed or is late for
-  /// the first time; nothing more after that.
+  /// Tells the store until it knows, however long that takes: its record would seem to run for
+  /// ever. Reports what it says, or nil when it has failed or is late for the first time; nothing
+  /// more after that. An answer is given up at the record's expiry.
   func conclude(
     _ conclusion: Conclusion, pause: Int64 = Run.firstPause, isRepeated: Bool = false,
     then report: @escaping (Bool?) -> Void = { _ in }
   ) {
     let (table, token) = (table, attempt.token)
     var report = Optional(report)
-    StoreCall.begin(on: loop, within: table.storeTimeout) {
+    table.call(on: loop) {
       switch conclusion {
       case .completed(let answer): try await table.store.complete(token, with: answer)
       case .abandoned: try await table.store.abandon(token)
@@ -79,42 +116,49 @@ extension Run {
       var failure: (any Error)?
       switch outcome {
       case .returned(.success(let isDone)), .returnedLate(.success(let isDone)):
-        if case .returnedLate = outcome { table.lateCalls.subtract(1, ordering: .relaxed) }
         if isRepeated { table.lateCalls.subtract(1, ordering: .relaxed) }
+        stopLimit()
         report?(isDone)
         return table.remove(self)
-      case .late:
-        table.lateCalls.add(1, ordering: .relaxed)
-        table.failed("complete", nil, at: loop.now)
-        // The call may never return.
-        after(max(1, expiry - table.status(at: loop.now).time)) { table.remove($0) }
-      case .returned(.failure(let error)):
-        failure = error
-      case .returnedLate(.failure(let error)):
-        table.lateCalls.subtract(1, ordering: .relaxed)
-        failure = error
+      case .returned(.failure(let error)), .returnedLate(.failure(let error)): failure = error
+      case .late: break
       }
+      if report != nil, case .completed = conclusion { forgetAtExpiry() }
       report?(nil)
       report = nil
-      guard let failure else { return }
       table.failed("complete", failure, at: loop.now)
-      guard table.status(at: loop.now).time < expiry else {
-        if isRepeated { table.lateCalls.subtract(1, ordering: .relaxed) }
-        return table.remove(self)
-      }
+      // A late call may still return.
+      guard failure != nil else { return }
       if !isRepeated { table.lateCalls.add(1, ordering: .relaxed) }
-      after(pause) {
-        $0.conclude(conclusion, pause: min(2 * pause, Run.longestPause), isRepeated: true)
+      after(pause) { run in
+        run.conclude(
+          run.isOver ? conclusion.withoutAnswer : conclusion,
+          pause: min(2 * pause, Run.longestPause), isRepeated: true)
       }
     }
+  }
+
+  /// Lets the table answer, once the record's expiry has passed, that the end is not known.
+  private func forgetAtExpiry() {
+    stopLimit()
+    let limit = after(max(1, expiry - table.status(at: loop.now).time)) { run in
+      run.state.withLock { state in
+        if case .ended = state.phase { state.phase = .ended(Self.unknownEnd) }
+      }
+    }
+    state.withLock { $0.limit = limit }
+  }
+
+  private func stopLimit() {
+    if let limit = state.withLock({ $0.limit.take() }) { loop.cancel(limit) }
   }
 
   /// Asks the store how the run has ended: its handler may have completed the record, and thrown
   /// although its transaction was committed; or another run has taken the record over.
   private func askForEnd() {
     let (table, attempt) = (table, attempt)
-    if let memory = table.memory { return ended(memory.beginNow(attempt)) }
-    StoreCall.begin(on: loop, within: table.storeTimeout) {
+    if let memory = table.memory { return ended(memory.beginNow(attempt, at: place)) }
+    table.call(on: loop) {
       try await table.store.begin(attempt)
     } then: { [self] (outcome: StoreCall<OnceFinding>.Outcome) in
       switch outcome {
@@ -123,22 +167,27 @@ extension Run {
         table.failed("begin", error, at: loop.now)
         ended(.unknown)
       case .late:
-        table.lateCalls.add(1, ordering: .relaxed)
         ended(.unknown)
       case .returnedLate(let result):
-        table.lateCalls.subtract(1, ordering: .relaxed)
         if case .success(.run) = result { conclude(.completed(nil)) }
       }
     }
   }
 
-  private func ended(_ finding: OnceFinding) {
-    if case .answered(let answer) = finding {
-      return end(OnceReply(answer.code, answer.body), isOwn: true)
-    }
+  private func ended(_ finding: OnceFinding) { end(reply(to: finding), isOwn: true) }
+
+  /// The reply if the store has refused the end of the run, and has then found this.
+  private func reply(to finding: OnceFinding) -> OnceReply {
+    if case .answered(let answer) = finding { return OnceReply(answer.code, answer.body) }
     // Its record had expired: it is not to be one that runs.
-    if case .run = finding { conclude(.completed(nil)) }
-    end(Self.unknownEnd, isOwn: true)
+    if case .run = finding {
+      if let memory = table.memory {
+        _ = memory.completeNow(attempt.token, with: nil, at: place)
+      } else {
+        conclude(.completed(nil))
+      }
+    }
+    return Self.unknownEnd
   }
 
   /// Ends the run, and replies to all who wait. `isOwn` says that its handler was called; `stays`
@@ -148,7 +197,10 @@ extension Run {
     _ reply: OnceReply, isOwn: Bool = false, stays: Bool = false, ifUnwanted: Bool = false
   ) {
     var later = reply
-    if isOwn { later.isReplayed = !reply.isRefused }
+    if isOwn, !reply.isRefused {
+      later.isReplayed = true
+      if later.outcome == .run { later.outcome = .replayed }
+    }
     var isWanted = false
     let waiting = state.withLock { state -> (RunningHandler?, Bool, [RunningHandler])? in
       if case .ended = state.phase { return nil }
@@ -177,32 +229,71 @@ extension Run {
   }
 
   func dropped() {
-    end(.refusal(.draining, "the request for which it was to run has ended"))
+    end(.refusal(.draining, "the request for which it was to run has ended", .store))
     if let memory = table.memory {
-      _ = memory.abandonNow(attempt.token)
+      _ = memory.abandonNow(attempt.token, at: place)
     } else {
       conclude(.abandoned)
     }
   }
 
   /// Cancels the handler, because the server stops. Returns whether it ran. What it still does has
-  /// an end that nobody knows.
+  /// an end that nobody knows, unless it returns after all.
   func cutOff() -> Bool {
-    let runner = state.withLock { state -> RunningHandler? in
-      if case .running = state.phase { state.runner } else { nil }
+    let (isCalled, runner) = state.withLock { state in
+      state.isCutOff = true
+      return (state.isCalled, state.runner)
     }
-    guard let runner else { return false }
+    guard isCalled else { return false }
     table.memory?.loseNow(attempt.token)
-    runner.cancelHandler()
+    runner?.cancelHandler()
     return true
+  }
+
+  // MARK: Handlers whose requests have ended
+
+  /// How long such a handler may run on after it was cancelled, in milliseconds.
+  private static let graceTime: Int64 = 30_000
+
+  /// Counts the handler among those whose requests have ended, and bounds its time; on the loop.
+  func detaches() {
+    table.detached.add(client.scope)
+    let limit = loop.schedule(at: loop.now + table.detachedTimeout, Limit(self), token: 0)
+    state.withLock { $0.limit = limit }
+  }
+
+  /// Cancels the handler at the end of its time.
+  private func isOverdue() {
+    guard let runner = state.withLock({ $0.runner }) else { return }
+    runner.cancelHandler()
+    let limit = after(Self.graceTime) { run in
+      // As long as it runs, the table answers for it.
+      run.end(Self.unknownEnd, isOwn: true, stays: true)
+    }
+    state.withLock { $0.limit = limit }
+  }
+
+  private final class Limit: TimerHandler {
+    private let run: Run
+
+    init(_ run: Run) {
+      self.run = run
+    }
+
+    func timerFired(token: UInt64) { run.isOverdue() }
   }
 }
 
+extension Run.Conclusion {
+  /// The same without an answer, which nobody gets any more.
+  var withoutAnswer: Run.Conclusion { if case .completed = self { .completed(nil) } else { self } }
+}
+
 extension MemoryOnceStore {
-  func conclude(_ token: OnceToken, _ conclusion: Run.Conclusion) -> Bool {
+  func conclude(_ token: OnceToken, _ conclusion: Run.Conclusion, at place: OncePlace) -> Bool {
     switch conclusion {
-    case .completed(let answer): completeNow(token, with: answer)
-    case .abandoned: abandonNow(token)
+    case .completed(let answer): completeNow(token, with: answer, at: place)
+    case .abandoned: abandonNow(token, at: place)
     }
   }
 }

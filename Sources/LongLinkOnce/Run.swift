@@ -33,8 +33,14 @@ final class Run: OnceRun {
     var number = 1
     /// Whether nobody wants the reply any more, before the handler is called.
     var isGivenUp = false
+    /// Whether the handler was called, and has not returned.
+    var isCalled = false
     /// Whether it counts among the handlers whose requests have ended.
     var isDetached = false
+    /// The end of such a handler's time; once it has returned, of the time of its answer.
+    var limit: LoopTimer?
+    /// Whether the end of the server has cancelled the handler.
+    var isCutOff = false
     /// How often the store has been asked again.
     var polls = 0
     /// What the handler has completed the record with, and whether the store has said that it has.
@@ -48,34 +54,39 @@ final class Run: OnceRun {
   }
 
   let client: Client
-  let place: OnceTable.Place
+  let metadata: ReceivedMetadata
+  let place: OncePlace
   let attempt: OnceAttempt
   let rule: OnceRule
   let loop: EventLoop
-  /// When its record expires at the latest, by the store's clock.
-  let expiry: Int64
+  /// When its request has arrived.
+  private let arrival: LinkInstant
   let state = Mutex(State())
 
   var table: OnceTable { client.table }
+
+  /// When its record expires at the latest, by the store's clock.
+  var expiry: Int64 { attempt.expiry(at: table.status(at: arrival).time) }
+
+  /// Whether that has passed; on the loop.
+  var isOver: Bool { table.status(at: loop.now).time >= expiry }
 
   init(
     _ question: OnceQuestion, _ fingerprint: OnceFingerprint, of client: Client,
     in storeName: [UInt8], at now: LinkInstant
   ) {
     self.client = client
-    let table = client.table
-    let time = table.status(at: now).time
-    place = OnceTable.Place(
-      scope: client.scope.bytes, type: question.type.rawValue, key: question.key)
+    metadata = question.metadata
+    let token = OnceToken(
+      scope: client.scope, type: question.type, key: metadata.idempotencyKey,
+      number: client.table.nextBegin)
+    place = OncePlace(token, scopeHash: client.scopeHash)
     attempt = OnceAttempt(
-      token: OnceToken(
-        scope: client.scope, type: question.type, key: question.key,
-        number: Int64(bitPattern: question.loop.driver.nextRandom())),
-      fingerprint: fingerprint, keyTime: Int64(question.time), retention: table.retention,
-      storeName: storeName, runsAgain: question.rule.runsAgain)
+      token: token, fingerprint: fingerprint, keyTime: Int64(metadata.keyTime),
+      retention: client.table.retention, storeName: storeName, runsAgain: question.rule.runsAgain)
     rule = question.rule
     loop = question.loop
-    expiry = attempt.expiry(at: time)
+    arrival = now
   }
 
   /// The reply for those who come later; nil if there is none yet.
@@ -101,7 +112,7 @@ final class Run: OnceRun {
 
   func left(_ exchange: RunningHandler, _ reason: OnceLeaving) {
     let effect = state.withLock { $0.leave(exchange, reason) }
-    if effect.detaches { table.detached.add(1, ordering: .relaxed) }
+    if effect.detaches { detaches() }
     if effect.stops { end(OnceTable.noStore, ifUnwanted: true) }
     effect.cancels?.cancelHandler()
   }
@@ -110,10 +121,8 @@ final class Run: OnceRun {
 
   /// The store has said that it runs, before its exchange has joined.
   func runs(_ number: Int) {
-    state.withLock { state in
-      state.phase = .running
-      state.number = number
-    }
+    table.outcomes.count(.run)
+    state.withLock { $0.runs(number) }
   }
 
   /// It does not run. Those who have joined get the same reply.
@@ -130,11 +139,9 @@ final class Run: OnceRun {
   /// Asks the store whether it runs; on the loop.
   func ask() {
     let (table, attempt) = (table, attempt)
-    if let memory = table.memory { return found(memory.beginNow(attempt)) }
-    guard table.lateCalls.load(ordering: .relaxed) < OnceTable.mostLateCalls else {
-      return end(OnceTable.noStore)
-    }
-    StoreCall.begin(on: loop, within: table.storeTimeout) {
+    if let memory = table.memory { return found(memory.beginNow(attempt, at: place)) }
+    guard table.mayAsk else { return end(OnceTable.noStore) }
+    table.call(on: loop) {
       let finding = try await table.store.begin(attempt)
       guard finding == .otherName || finding == .outOfTime else { return (finding, nil) }
       return (finding, try? await table.store.status())
@@ -149,11 +156,9 @@ final class Run: OnceRun {
         // It may have begun.
         self.conclude(.abandoned)
       case .late:
-        table.lateCalls.add(1, ordering: .relaxed)
         table.failed("begin", nil, at: self.loop.now)
         self.end(OnceTable.noStore)
       case .returnedLate:
-        table.lateCalls.subtract(1, ordering: .relaxed)
         self.conclude(.abandoned)
       }
     }
@@ -164,33 +169,37 @@ final class Run: OnceRun {
     case abandon
     case ask
     case stop
+    case giveUp
   }
 
   /// The store has answered a begin.
   private func found(_ finding: OnceFinding) {
     if let reply = table.reply(to: finding, of: client, at: loop.now) { return end(reply) }
+    let isOver = finding == .running && self.isOver
     let next = state.withLock { state -> Found in
       // Nobody waited any more.
       if case .ended = state.phase { return finding == .running ? .stop : .abandon }
       guard case .run(let number) = finding else {
         state.phase = .elsewhere
-        return state.isAlone ? .stop : .ask
+        return state.isAlone ? .stop : isOver ? .giveUp : .ask
       }
       guard let runner = state.runner, !state.isGivenUp,
         !table.isStopped.load(ordering: .acquiring)
       else { return .abandon }
-      state.phase = .running
-      state.number = number
+      state.runs(number)
       if !state.runnerWaits { state.isDetached = true }
       return .launch(runner, state.placement)
     }
     switch next {
     case .launch(let runner, let placement):
-      if state.withLock({ $0.isDetached }) { table.detached.add(1, ordering: .relaxed) }
+      table.outcomes.count(.run)
+      if state.withLock({ $0.isDetached }) { detaches() }
       runner.launch(placement)
     case .abandon: dropped()
     case .ask: askLater()
     case .stop: end(OnceTable.noStore)
+    case .giveUp:
+      end(OnceTable.gone("another server has begun the request, and does not say how it has ended"))
     }
   }
 
@@ -206,8 +215,9 @@ final class Run: OnceRun {
   }
 
   /// Does something after a delay in milliseconds; on the loop.
-  func after(_ delay: Int64, _ body: @escaping (Run) -> Void) {
-    _ = loop.schedule(at: loop.now + delay * 1_000_000, Pause(self, body), token: 0)
+  @discardableResult
+  func after(_ delay: Int64, _ body: @escaping (Run) -> Void) -> LoopTimer {
+    loop.schedule(at: loop.now + delay * 1_000_000, Pause(self, body), token: 0)
   }
 
   private final class Pause: TimerHandler {
@@ -224,6 +234,12 @@ final class Run: OnceRun {
 }
 
 extension Run.State {
+  mutating func runs(_ number: Int) {
+    phase = .running
+    isCalled = true
+    self.number = number
+  }
+
   /// What the end of an exchange makes of the run.
   struct Leaving {
     /// The handler that is to be cancelled.

@@ -19,8 +19,9 @@ public final class MemoryOnceStore: OnceStore {
   ///
   /// - Parameters:
   ///   - maxRecords: The most records, at least 4. Default: 100,000.
-  ///   - maxBytes: The most bytes of all records, estimated; at least 4,096. Default: 64 MiB. With
-  ///     an answer of 64 bytes and a key of 16 a record takes 256.
+  ///   - maxBytes: The most bytes of all records and their scopes; at least 4,096. Default: 64 MiB.
+  ///     With an answer of 64 bytes and a key of 16 a record takes 232, and a scope with records
+  ///     its own bytes and at most 184 more.
   ///   - clock: The clock. Give a simulation's clock to a server in a simulation. Default: the
   ///     system's, which also runs while the machine sleeps.
   public convenience init(
@@ -63,35 +64,41 @@ public final class MemoryOnceStore: OnceStore {
 
   /// The number of records, expired ones that are not removed yet included.
   public var recordCount: Int { state.withLock { $0.count } }
+
+  /// The bytes that count against `maxBytes`.
+  package var byteCount: Int { state.withLock { $0.byteCount } }
 }
 
-/// The same at once, for a server that has the store in its process.
+/// The same at once, for a server that has the store in its process. A caller that has the place of
+/// the record passes it on.
 extension MemoryOnceStore {
   package var statusNow: OnceStoreStatus { OnceStoreStatus(name: name, time: clock()) }
 
-  package func beginNow(_ attempt: OnceAttempt) -> OnceFinding {
+  package func beginNow(_ attempt: OnceAttempt, at place: OncePlace? = nil) -> OnceFinding {
     guard attempt.storeName == name else { return .otherName }
     // Outside the lock.
-    let place = OncePlace(attempt.token)
+    let place = place ?? OncePlace(attempt.token)
     let now = clock()
     return state.withLock { $0.begin(attempt, at: place, now) }
   }
 
   /// What `beginNow` would find, if that is a record; nil if there is none. Nothing begins.
-  package func find(_ attempt: OnceAttempt) -> OnceFinding? {
+  package func find(_ attempt: OnceAttempt, at place: OncePlace? = nil) -> OnceFinding? {
     guard attempt.storeName == name else { return .otherName }
-    let place = OncePlace(attempt.token)
+    let place = place ?? OncePlace(attempt.token)
     let now = clock()
     return state.withLock { $0.find(attempt, at: place, now) }
   }
 
-  package func completeNow(_ token: OnceToken, with answer: OnceAnswer?) -> Bool {
-    let place = OncePlace(token)
+  package func completeNow(
+    _ token: OnceToken, with answer: OnceAnswer?, at place: OncePlace? = nil
+  ) -> Bool {
+    let place = place ?? OncePlace(token)
     return state.withLock { $0.complete(token, at: place, with: answer) }
   }
 
-  package func abandonNow(_ token: OnceToken) -> Bool {
-    let place = OncePlace(token)
+  package func abandonNow(_ token: OnceToken, at place: OncePlace? = nil) -> Bool {
+    let place = place ?? OncePlace(token)
     return state.withLock { $0.abandon(token, at: place) }
   }
 

@@ -14,7 +14,7 @@ struct OnceRecord {
   }
 
   /// A key of 16 bytes, as clients make them, in place; other keys are arrays.
-  enum Key {
+  enum Key: Sendable {
     case short(UInt64, UInt64)
     case long([UInt8])
 
@@ -40,28 +40,30 @@ struct OnceRecord {
     }
   }
 
-  var scope: [UInt8] = []
+  // The small fields are where the compiler would leave gaps.
   var key = Key.short(0, 0)
-  var answer: [UInt8] = []
-  var fingerprint = OnceFingerprint(0, 0, 0, 0)
-  var number: Int64 = 0
-  var expiry: Int64 = 0
+  var state = State.free
+  /// Whether the client's time was ahead.
+  var isAhead = false
+  var runs: UInt16 = 0
+  /// The number of its scope.
+  var scope = OnceScopes.none
   var hash: UInt32 = 0
   /// The neighbours in its list of expiries.
   var previous = OnceRecords.none
   var next = OnceRecords.none
   var type: UInt32 = 0
   var code: UInt32 = 0
-  var runs: UInt16 = 0
-  var state = State.free
-  /// Whether the client's time was ahead.
-  var isAhead = false
+  var answer: [UInt8] = []
+  var fingerprint = OnceFingerprint(0, 0, 0, 0)
+  var number: Int64 = 0
+  var expiry: Int64 = 0
 
-  /// The estimated bytes of a record without a long key and an answer, its place in the table
-  /// included.
-  static let ownBytes = MemoryLayout<OnceRecord>.stride + 8
+  /// The bytes of a record without a long key and an answer. Its place in the table takes up to 16,
+  /// because the table has two to four places for each record.
+  static let ownBytes = MemoryLayout<OnceRecord>.stride + 16
 
-  /// The estimated bytes of an array; an empty one takes none.
+  /// The bytes of an array, with what the allocator adds; an empty one takes none.
   static func arrayBytes(_ count: Int) -> Int { count == 0 ? 0 : (count + 32 + 8 + 15) / 16 * 16 }
 
   var byteCount: Int {
@@ -73,7 +75,6 @@ struct OnceRecord {
 
   /// A record that is running, of a first begin.
   init(_ attempt: OnceAttempt, _ place: OncePlace, at now: Int64) {
-    scope = place.scope
     key = place.key
     type = place.type
     hash = place.hash
@@ -103,19 +104,22 @@ struct OnceRecord {
 }
 
 /// Where a record is to be found: what it is compared with, and the hash of that.
-struct OncePlace {
+package struct OncePlace: Hashable, Sendable {
   let scope: [UInt8]
   let type: UInt32
   let key: OnceRecord.Key
   let hash: UInt32
 
-  init(_ token: OnceToken) {
+  package init(_ token: OnceToken) { self.init(token, scopeHash: Self.hash(of: token.scope)) }
+
+  /// Makes a place for a caller that keeps the hash of its scope.
+  package init(_ token: OnceToken, scopeHash: Int) {
     scope = token.scope.bytes
     type = token.type.rawValue
     key = OnceRecord.Key(token.key)
     // Seeded by the process, so that nobody can choose keys that collide.
     var hasher = Hasher()
-    hasher.combine(scope)
+    hasher.combine(scopeHash)
     hasher.combine(type)
     switch key {
     case .short(let first, let second):
@@ -126,8 +130,21 @@ struct OncePlace {
     hash = UInt32(truncatingIfNeeded: hasher.finalize())
   }
 
+  package static func hash(of scope: OnceScope) -> Int {
+    var hasher = Hasher()
+    unsafe scope.bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+    return hasher.finalize()
+  }
+
+  package static func == (lhs: OncePlace, rhs: OncePlace) -> Bool {
+    lhs.hash == rhs.hash && lhs.type == rhs.type && lhs.key == rhs.key && lhs.scope == rhs.scope
+  }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
+
+  /// Whether it is the place of a record, if the record's scope is this one.
   func isThat(of record: borrowing OnceRecord) -> Bool {
-    record.hash == hash && record.type == type && record.key == key && record.scope == scope
+    record.hash == hash && record.type == type && record.key == key
   }
 }
 

@@ -21,8 +21,7 @@ struct OnceRecords: ~Copyable {
 
   private let most: OnceRoom
   private var used = OnceRoom()
-  private var usedByAnonymous = OnceRoom()
-  private var usedBy: [[UInt8]: OnceRoom] = [:]
+  private var scopes = OnceScopes()
   private var pieces: [ContiguousArray<OnceRecord>] = []
   private var firstFree = OnceRecords.none
   /// The numbers of records plus 1, by their hashes; 0 for none.
@@ -36,6 +35,7 @@ struct OnceRecords: ~Copyable {
   }
 
   var count: Int { used.records }
+  var byteCount: Int { used.bytes }
 
   // MARK: What the store does
 
@@ -46,9 +46,14 @@ struct OnceRecords: ~Copyable {
       remove(index)
     }
     if attempt.isOutOfTime(at: now) { return .outOfTime }
-    let record = OnceRecord(attempt, place, at: now)
-    let size = OnceRoom(records: 1, bytes: record.byteCount)
-    guard hasRoom(for: size, of: place.scope) else { return .full }
+    var record = OnceRecord(attempt, place, at: now)
+    let scope = scopes.number(of: place.scope)
+    let size = OnceRoom(
+      records: 1, bytes: record.byteCount + (scope == nil ? OnceScopes.bytes(of: place.scope) : 0))
+    guard hasRoom(for: size, of: scope, isAnonymous: OnceScope.isAnonymous(place.scope)) else {
+      return .full
+    }
+    record.scope = scope ?? scopes.add(place.scope)
     insert(record, size)
     return .run(number: 1)
   }
@@ -67,11 +72,12 @@ struct OnceRecords: ~Copyable {
       return true
     }
     let size = OnceRoom(records: 0, bytes: OnceRecord.arrayBytes(answer.body.count))
-    guard hasRoom(for: size, of: place.scope) else {
+    let scope = self[index].scope
+    guard hasRoom(for: size, of: scope, isAnonymous: scopes.isAnonymous(scope)) else {
       self[index].state = .notKept
       return true
     }
-    add(size, to: place.scope)
+    add(size, to: scope)
     self[index].answer = answer.body
     self[index].code = answer.code.rawValue
     self[index].state = .answered
@@ -116,29 +122,15 @@ struct OnceRecords: ~Copyable {
 
   // MARK: Room
 
-  private func hasRoom(for size: OnceRoom, of scope: [UInt8]) -> Bool {
-    let own =
-      OnceScope.isAnonymous(scope) ? usedByAnonymous : usedBy[scope] ?? OnceRoom()
-    return used.has(size, within: most) && own.has(size, within: most.quarter)
+  /// Whether there is room for more of a scope; nil stands for one that has no records.
+  private func hasRoom(for size: OnceRoom, of scope: UInt32?, isAnonymous: Bool) -> Bool {
+    used.has(size, within: most)
+      && scopes.share(of: scope, isAnonymous: isAnonymous).has(size, within: most.quarter)
   }
 
-  private mutating func add(_ size: OnceRoom, to scope: [UInt8]) {
+  private mutating func add(_ size: OnceRoom, to scope: UInt32) {
     used += size
-    if OnceScope.isAnonymous(scope) {
-      usedByAnonymous += size
-    } else {
-      usedBy[scope, default: OnceRoom()] += size
-    }
-  }
-
-  private mutating func take(_ size: OnceRoom, from scope: [UInt8]) {
-    used -= size
-    if OnceScope.isAnonymous(scope) {
-      usedByAnonymous -= size
-    } else if var own = usedBy[scope] {
-      own -= size
-      usedBy[scope] = own.records == 0 ? nil : own
-    }
+    scopes.add(size, to: scope)
   }
 
   // MARK: Records
@@ -168,7 +160,8 @@ struct OnceRecords: ~Copyable {
   }
 
   private mutating func remove(_ index: UInt32) {
-    take(OnceRoom(records: 1, bytes: self[index].byteCount), from: self[index].scope)
+    used -= scopes.remove(
+      OnceRoom(records: 1, bytes: self[index].byteCount), from: self[index].scope)
     unlink(index)
     takeOut(index)
     self[index] = OnceRecord()
@@ -232,7 +225,9 @@ struct OnceRecords: ~Copyable {
     var slot = Int(place.hash) & mask
     while table[slot] != 0 {
       let index = table[slot] - 1
-      if place.isThat(of: self[index]) { return index }
+      if place.isThat(of: self[index]), scopes.bytes(of: self[index].scope) == place.scope {
+        return index
+      }
       slot = (slot + 1) & mask
     }
     return nil

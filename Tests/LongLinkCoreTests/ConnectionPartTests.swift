@@ -114,10 +114,10 @@ import Testing
 
   @Test func `metadata that is too long to remember is repeated by nothing`() {
     let memo = MetadataMemo(ReceivedMetadata(), block: nil)
-    #expect(memo.isTooLong)
+    #expect(memo.isForgotten)
     #expect(!repeats(memo, []))
     #expect(!memo.repeats(0, count: 0))
-    #expect(!MetadataMemo().isTooLong)
+    #expect(!MetadataMemo().isForgotten)
   }
 
   // MARK: SendMarks

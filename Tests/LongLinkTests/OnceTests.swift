@@ -158,7 +158,10 @@ import Testing
     Ending(answer: elsewhere(otherSpace), delivery: .sent, says: "may have run"),
     Ending(answer: .refuse(.conflict), delivery: .sent, says: "may have run"),
     Ending(
-      answer: .reply(code: .gone, metadata: replay), delivery: .sent, says: "has run, or may have"),
+      answer: .reply(code: .gone, metadata: WireMetadata(interrupted: true, replayed: true)),
+      delivery: .sent, says: "has run, or may have"),
+    // The handler's own.
+    Ending(answer: .reply(code: .gone, metadata: replay), delivery: .answered, says: ""),
     Ending(answer: .reply(code: .gone), delivery: .answered, says: ""),
     Ending(answer: .reply(code: .deadlinePassed), delivery: .sent, says: ""),
     Ending(

@@ -68,6 +68,13 @@ package struct Subject: Sendable {
     Subject(
       "longlink typed async", peer("LongLinkPeer", server: ["--asynchronous"], client: ["--typed"])
     ) { work, _ in work.shape == .many && work.body == 64 },
+    Subject("longlink once", peer("LongLinkPeer", server: ["--once"], client: ["--once"])) {
+      work, _ in work.body == 64 && work.direction == nil
+    },
+    Subject(
+      "longlink once async",
+      peer("LongLinkPeer", server: ["--once", "--asynchronous"], client: ["--once"])
+    ) { work, _ in work.body == 64 && work.direction == nil },
     Subject("longlink TLS", peer("LongLinkPeer", server: ["--tls"], client: ["--tls"])) { work, _ in
       work.body == 64 && work.direction == nil
     },

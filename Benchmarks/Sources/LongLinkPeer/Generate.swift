@@ -32,10 +32,15 @@ struct Generate: AsyncParsableCommand {
   var busyPoll = 0
   @Flag(help: "Secure the connections with TLS.")
   var tls = false
+  @Flag(help: "Ask that each request runs once.")
+  var once = false
 
   func validate() throws {
     guard !typed || style == .loop || style == .pool else {
       throw ValidationError("Only the styles with tasks support typed requests.")
+    }
+    guard !once || !typed && (style == .loop || style == .pool) else {
+      throw ValidationError("Only requests of bytes in tasks run once.")
     }
   }
 
@@ -94,12 +99,13 @@ struct Generate: AsyncParsableCommand {
     _ client: LongLinkClient, _ lane: Lane, on executor: any TaskExecutor
   ) {
     let isTyped = typed
+    let options = once ? RequestOptions(retry: .once) : RequestOptions()
     Task(executorPreference: executor) {
       do {
         if isTyped {
           try await exchangeQuotes(client, lane)
         } else {
-          try await exchangeBytes(client, lane)
+          try await exchangeBytes(client, lane, options)
         }
       } catch {
         Meter.fail("\(error)")
@@ -108,10 +114,12 @@ struct Generate: AsyncParsableCommand {
   }
 }
 
-private func exchangeBytes(_ client: LongLinkClient, _ lane: Lane) async throws {
+private func exchangeBytes(
+  _ client: LongLinkClient, _ lane: Lane, _ options: RequestOptions
+) async throws {
   while true {
     let request = lane.begin()
-    let answer = try await client.request(1, lane.body)
+    let answer = try await client.request(1, lane.body, options: options)
     guard answer.withUnsafeBytes({ lane.answered(request, with: $0) }) else { return }
   }
 }

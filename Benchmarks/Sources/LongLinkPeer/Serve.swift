@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import BenchSupport
+import LongLinkOnce
 import LongLinkServer
 import Logging
 
@@ -18,6 +19,8 @@ struct Serve: AsyncParsableCommand {
   var busyPoll = 0
   @Flag(help: "Secure the connections with TLS.")
   var tls = false
+  @Flag(help: "Run requests once, with records in memory, for clients that ask for it.")
+  var once = false
   @Option(help: "Accept the principals that credentials name, for this number of seconds.")
   var validity: Double?
 
@@ -30,6 +33,11 @@ struct Serve: AsyncParsableCommand {
     configuration.limits.maxInFlight = maxInFlight
     configuration.logger.logLevel = .critical
     configuration.security = try Secured.server(tls, certificate: tlsCertificate, key: tlsKey)
+    if once {
+      // As many records as come within the retention.
+      let store = MemoryOnceStore(maxRecords: 8_000_000, maxBytes: 2 << 30)
+      configuration.once = OnceConfiguration(store: store, retention: .seconds(2))
+    }
     if let validity { Principals.accept(for: .seconds(validity), in: &configuration) }
     let server = try LongLinkServer(configuration, on: [loop])
     let requests = RequestCount()

@@ -120,6 +120,20 @@ import Testing
     #expect(try #require(asynchronous.serverAllocations) <= 4.02)
   }
 
+  /// The run, its key, and, beside a task, the reply. Beyond that, the store adds 512 records at a
+  /// time.
+  @Test func `a request that runs once costs so many allocations more`() throws {
+    let runner = Runner(folder: folder, seconds: 0.5, warmUp: 0.2)
+    for (name, most) in [("longlink once", 4.1), ("longlink once async", 7.1)] {
+      let subject = try #require(
+        Subject.all(isQuick: false, grpc: nil, hasRedis: false).first { $0.name == name })
+      let run = try runner.run(subject, Work(shape: .many, body: 64), .free, round: 1)
+      let costs = try #require(Summary([run], floor: []))
+      #expect(try #require(costs.serverAllocations) <= most, "\(name)")
+      #expect(try #require(costs.clientAllocations) <= 2.02, "\(name)")
+    }
+  }
+
   /// OpenSSL 3 allocates three times for each record that it writes and once for each that it
   /// reads, wherever it begins a WPACKET or a part of one: for the record, for its length, and, both
   /// ways, for what is authenticated beside it.

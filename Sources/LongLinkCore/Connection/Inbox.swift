@@ -144,7 +144,7 @@ package struct Inbox: ~Copyable {
   /// Forgets what only the last returned message needed: its receiver has used or taken it.
   mutating func messageEnds() {
     if !assembled.isEmpty { assembled = [] }
-    if metadata.isTooLong { forgetMetadata() }
+    if metadata.isForgotten { forgetMetadata() }
   }
 
   /// Forgets the last message and its metadata, and frees their memory.
@@ -208,10 +208,11 @@ package struct Inbox: ~Copyable {
   ) throws(Violation) {
     guard !withBody(slice, { metadata.repeats($0) }) else { return }
     do throws(BodyError) {
-      let isKept = slice.count <= MetadataMemo.longestBlock
+      let read = try withBody(slice, ReceivedMetadata.init(block:))
+      // The metadata of requests that run once differs each time.
+      let isKept = slice.count <= MetadataMemo.longestBlock && read.keySpace == nil
       metadata = MetadataMemo(
-        try withBody(slice, ReceivedMetadata.init(block:)),
-        block: isKept ? withBody(slice) { [UInt8](decoding: $0) } : nil)
+        read, block: isKept ? withBody(slice) { [UInt8](decoding: $0) } : nil)
     } catch {
       throw Violation(.malformedControl, kind: message.kind.rawValue, serial: message.serial)
     }

@@ -6,7 +6,7 @@ package struct MetadataMemo: Sendable {
   package private(set) var last = ReceivedMetadata()
   /// Whether `last` holds nothing but the remaining time.
   package private(set) var isPlain = true
-  /// The encoding of `last`; nil if it was too long to remember.
+  /// The encoding of `last`; nil if it is not remembered.
   private var block: [UInt8]? = []
   /// A block of up to eight bytes as a number, its first byte in the lowest bits; the mask of these
   /// bits; and their number of bytes. Without such a block, the mask is 0 and the count is -1.
@@ -19,7 +19,7 @@ package struct MetadataMemo: Sendable {
 
   init() {}
 
-  /// Remembers metadata with its encoding: nil for one that is too long.
+  /// Remembers metadata with its encoding: nil for one that is too long, or will not come again.
   init(_ metadata: ReceivedMetadata, block: [UInt8]?) {
     last = metadata
     isPlain = metadata.isPlain
@@ -36,7 +36,7 @@ package struct MetadataMemo: Sendable {
   }
 
   /// Whether the metadata must be forgotten once its message was passed on.
-  var isTooLong: Bool { block == nil }
+  var isForgotten: Bool { block == nil }
 
   /// Whether a block of `count` bytes equals the last one. `word` has up to eight bytes from its
   /// start on, so it can contain what follows a shorter block.

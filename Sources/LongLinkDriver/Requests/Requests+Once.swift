@@ -105,15 +105,10 @@ extension Requests {
     let metadata = link.metadata(of: arrival)
     // The peer may have responded in its handler's place, and the handler may still run.
     if metadata?.interrupted == true { return .sent }
-    guard request.runsOnce else { return .answered }
-    let isReplayed = metadata?.replayed == true
-    switch arrival.code {
-    // There was an answer, or may have been, and it is not to be had.
-    case .gone: return isReplayed ? .sent : .answered
-    // The one that waited gave up, and the handler may run on.
-    case .deadlinePassed: return isReplayed ? .answered : .sent
-    default: return .answered
-    }
+    // Without the mark of an earlier answer, the one that waited gave up: the handler may run on.
+    let hasGivenUp =
+      request.runsOnce && arrival.code == .deadlinePassed && metadata?.replayed != true
+    return hasGivenUp ? .sent : .answered
   }
 
   /// What a response means for a request that runs once, for people; nil if it needs no words.
@@ -122,7 +117,7 @@ extension Requests {
   ) -> String? {
     guard request.runsOnce else { return nil }
     switch (arrival.code, arrival.isRefused) {
-    case (.gone, false) where link.metadata(of: arrival)?.replayed == true:
+    case (.gone, false) where link.metadata(of: arrival)?.interrupted == true:
       return "the request has run, or may have, and its response is not kept: find out what it has "
         + "done before you make it again under another key"
     case (.preconditionFailed, true):

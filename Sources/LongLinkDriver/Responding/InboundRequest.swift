@@ -21,19 +21,48 @@ public struct InboundRequest: Sendable {
   /// `metadata` is nil if it holds nothing but the deadline.
   package init(
     type: MessageType, body: [UInt8], id: InboundID, peer: Peer, deadline: LinkInstant?,
-    metadata: ReceivedMetadata?, once: (any OnceRun)? = nil
+    metadata: ReceivedMetadata?
+  ) {
+    self.init(type, body, id, peer, deadline, metadata.map { .metadata(MetadataBox($0, nil)) })
+  }
+
+  /// Makes a request that waits for the reply of a run, or, without `metadata`, the run's own.
+  init(
+    type: MessageType, body: [UInt8], id: InboundID, peer: Peer, deadline: LinkInstant?,
+    of run: any OnceRun, waitsWith metadata: ReceivedMetadata?
+  ) {
+    self.init(
+      type, body, id, peer, deadline, metadata.map { .metadata(MetadataBox($0, run)) } ?? .run(run))
+  }
+
+  private init(
+    _ type: MessageType, _ body: [UInt8], _ id: InboundID, _ peer: Peer, _ deadline: LinkInstant?,
+    _ extras: RequestExtras?
   ) {
     self.type = type
     self.body = body
     self.id = id
     self.peer = peer
     self.deadline = deadline
-    extras = metadata.map { RequestExtras($0, once) }
+    self.extras = extras
   }
 
-  private var received: ReceivedMetadata? { extras?.metadata }
+  private var received: ReceivedMetadata? {
+    switch extras {
+    case .metadata(let box): box.metadata
+    case .run(let run): run.metadata
+    case nil: nil
+    }
+  }
+
   /// The run that it belongs to; nil if it is not to run once.
-  package var onceRun: (any OnceRun)? { extras?.once }
+  package var onceRun: (any OnceRun)? {
+    switch extras {
+    case .metadata(let box): box.once
+    case .run(let run): run
+    case nil: nil
+    }
+  }
 
   /// The serial on the wire; the logs of both sides contain it.
   public var serial: UInt32 { id.serial }
@@ -50,7 +79,13 @@ public struct InboundRequest: Sendable {
 }
 
 /// What few requests have.
-private final class RequestExtras: Sendable {
+private enum RequestExtras: Sendable {
+  case metadata(MetadataBox)
+  /// The run has the metadata of the request for which its handler is called.
+  case run(any OnceRun)
+}
+
+private final class MetadataBox: Sendable {
   let metadata: ReceivedMetadata
   let once: (any OnceRun)?
 

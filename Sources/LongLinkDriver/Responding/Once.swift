@@ -21,6 +21,8 @@ package struct OnceRoute: Sendable {
   package let rule: OnceRule
   let placement: HandlerPlacement
   let handler: @Sendable (InboundRequest) async throws -> AnyBody
+  /// The same handler if it is synchronous.
+  var synchronous: (@Sendable (InboundRequest) throws -> AnyBody)?
 }
 
 extension Route {
@@ -28,7 +30,8 @@ extension Route {
   package func once(_ rule: OnceRule) -> Route {
     switch self {
     case .inline(let handler):
-      let route = OnceRoute(rule: rule, placement: .connectionLoop) { try handler($0) }
+      var route = OnceRoute(rule: rule, placement: .connectionLoop) { try handler($0) }
+      route.synchronous = handler
       return .once(route, self)
     case .task(let placement, let handler):
       return .once(OnceRoute(rule: rule, placement: placement, handler: handler), self)
@@ -44,17 +47,19 @@ extension Route {
 package protocol OnceClient: AnyObject, Sendable {
   /// Finds what becomes of a request that is to run once. The payload is that of the request.
   func find(_ question: OnceQuestion, payload: RawSpan) -> OnceStep
+  /// Counts a reply that was made in the place of a handler.
+  func count(_ outcome: OnceOutcome)
 }
 
 /// A request that is to run once, as it has arrived.
 package struct OnceQuestion {
   package let type: MessageType
-  package let key: [UInt8]
-  package let space: KeySpace
-  /// When it was first sent, by the store's clock, in milliseconds.
-  package let time: UInt64
+  /// Its key, its space, and when it was first sent.
+  package let metadata: ReceivedMetadata
   /// Whether only what is known already may be answered.
   package let isOverloaded: Bool
+  /// Whether its handler is synchronous, so that it returns before the loop does anything else.
+  package let isSynchronous: Bool
   package let rule: OnceRule
   /// The loop of its connection.
   package let loop: EventLoop
@@ -74,6 +79,8 @@ package enum OnceStep {
 
 /// A run of a request under a key, and those who wait for its reply. Used on any thread.
 package protocol OnceRun: AnyObject, Sendable {
+  /// The metadata of the request for which the handler is called.
+  var metadata: ReceivedMetadata { get }
   /// Adds an exchange that waits for the reply, with the handler or without; returns the reply if
   /// it is there.
   func join(_ exchange: RunningHandler, runs: Bool) -> OnceReply?
@@ -85,6 +92,30 @@ package protocol OnceRun: AnyObject, Sendable {
   func left(_ exchange: RunningHandler, _ reason: OnceLeaving)
   /// The handler has returned; on its loop.
   func returned(_ reply: OnceReply, hasThrown: Bool)
+  /// The synchronous handler of an `OnceStep.run` has returned. Returns the reply of its request.
+  func concluded(_ reply: OnceReply, hasThrown: Bool) -> OnceReply
+}
+
+/// What becomes of a request that is to run once: what counters tell.
+package enum OnceOutcome: Int, CaseIterable, Sendable {
+  /// Its handler was called.
+  case run
+  /// It got the answer of an earlier one.
+  case replayed
+  /// Its answer is not kept, or the end of its run is not known: 410.
+  case gone
+  /// Its key belongs to another payload: 409.
+  case conflict
+  /// Its space or time does not hold: 412.
+  case terms
+  /// The store has no room for another key: 429.
+  case full
+  /// Too many handlers run on after their requests: 429.
+  case detached
+  /// The server is overloaded, and does not know the key: 429.
+  case overloaded
+  /// The store fails, is late, or has too much to do: 503.
+  case store
 }
 
 /// Why an exchange waits no more.
@@ -102,14 +133,16 @@ package struct OnceReply: Sendable {
   package var isRefused: Bool
   /// Whether it tells of an earlier request.
   package var isReplayed: Bool
+  package var outcome: OnceOutcome
   package var retryAfter: Duration?
   /// The space and the store's time, if those of the request do not hold.
   package var terms: OnceTerms?
 
   package init(
-    _ code: ResponseCode, _ body: [UInt8], isRefused: Bool = false, isReplayed: Bool = false,
-    retryAfter: Duration? = nil, terms: OnceTerms? = nil
+    _ code: ResponseCode, _ body: [UInt8], _ outcome: OnceOutcome = .run, isRefused: Bool = false,
+    isReplayed: Bool = false, retryAfter: Duration? = nil, terms: OnceTerms? = nil
   ) {
+    self.outcome = outcome
     self.code = code
     self.body = body
     self.isRefused = isRefused
@@ -120,9 +153,10 @@ package struct OnceReply: Sendable {
 
   /// A refusal, with a text for people.
   package static func refusal(
-    _ code: ResponseCode, _ detail: String, retryAfter: Duration? = nil, terms: OnceTerms? = nil
+    _ code: ResponseCode, _ detail: String, _ outcome: OnceOutcome, retryAfter: Duration? = nil,
+    terms: OnceTerms? = nil
   ) -> OnceReply {
     OnceReply(
-      code, Array(detail.utf8), isRefused: true, retryAfter: retryAfter, terms: terms)
+      code, Array(detail.utf8), outcome, isRefused: true, retryAfter: retryAfter, terms: terms)
   }
 }

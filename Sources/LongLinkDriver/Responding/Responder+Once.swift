@@ -20,15 +20,15 @@ extension Responder {
       route = guarded
     }
     guard case .once(let once, _) = route, let metadata = link.metadata(of: arrival),
-      let space = metadata.keySpace, let client = onceClient
+      metadata.keySpace != nil, let client = onceClient
     else { return true }
-    handle(arrival, on: link, once, metadata, space, of: client)
+    handle(arrival, on: link, once, metadata, of: client)
     return false
   }
 
   private func handle(
     _ arrival: Arrival, on link: Link, _ route: OnceRoute, _ metadata: ReceivedMetadata,
-    _ space: KeySpace, of client: any OnceClient
+    of client: any OnceClient
   ) {
     let remaining = link.remaining(of: arrival)
     if remaining == 0 {
@@ -37,8 +37,9 @@ extension Responder {
     }
     let hasMemory = link.memory.hasRoom || link.memory.hasReserve(for: link.connection.inbound)
     let question = OnceQuestion(
-      type: arrival.type, key: metadata.idempotencyKey, space: space, time: metadata.keyTime,
-      isOverloaded: !hasMemory || link.connection.isOverloaded, rule: route.rule, loop: loop)
+      type: arrival.type, metadata: metadata,
+      isOverloaded: !hasMemory || link.connection.isOverloaded,
+      isSynchronous: route.synchronous != nil, rule: route.rule, loop: loop)
     let id = link.connection.id(of: arrival)
     let step = link.connection.inbox.withBody(arrival.payload) {
       client.find(question, payload: $0)
@@ -53,7 +54,11 @@ extension Responder {
     if case .wait = step { runs = false }
     let request = InboundRequest(
       type: arrival.type, body: runs ? link.takeBody(of: arrival) : [], id: id, peer: peer,
-      deadline: remaining.map { loop.now + Int64($0) * 1_000_000 }, metadata: metadata, once: run)
+      deadline: remaining.map { loop.now + Int64($0) * 1_000_000 }, of: run,
+      waitsWith: runs ? nil : metadata)
+    if case .run = step, let handler = route.synchronous {
+      return call(handler, request, of: run, on: link)
+    }
     if request.priority > 0 {
       link.note { $0.inbound.setPriority(request.priority, of: request.serial) }
     }
@@ -72,8 +77,25 @@ extension Responder {
     }
   }
 
+  /// Calls the synchronous handler of a run, whose store is asked at once.
+  private func call(
+    _ handler: @Sendable (InboundRequest) throws -> AnyBody, _ request: InboundRequest,
+    of run: any OnceRun, on link: Link
+  ) {
+    link.count { $0.handled += 1 }
+    loop.handlerBegins(request.type)
+    let result = Result {
+      record == nil
+        ? try handler(request) : try observed(request, on: link) { try handler(request) }
+    }
+    loop.handlerPauses()
+    let (reply, hasThrown) = reply(to: request, result, on: link)
+    send(run.concluded(reply, hasThrown: hasThrown), request.id, on: link)
+  }
+
   /// Sends a reply to a request that was to run once, unless that has ended.
   func send(_ reply: OnceReply, _ id: InboundID, on link: Link) {
+    if reply.outcome != .run { onceClient?.count(reply.outcome) }
     let limit = link.connection.agreement.maxBody
     guard reply.code != .ok || reply.body.count <= limit else {
       return send(
@@ -84,8 +106,8 @@ extension Responder {
       isPlain
       ? nil
       : try? Metadata(
-        retryAfter: reply.retryAfter?.wireMilliseconds ?? 0, keySpace: reply.terms?.space,
-        keyTime: reply.terms?.time ?? 0, replayed: reply.isReplayed
+        retryAfter: reply.retryAfter?.wireMilliseconds ?? 0, interrupted: reply.isGone,
+        keySpace: reply.terms?.space, keyTime: reply.terms?.time ?? 0, replayed: reply.isReplayed
       ).encodedBlock()
     var body = reply.body
     let room = limit - (block.map { $0.count + 2 } ?? 0)
@@ -95,7 +117,9 @@ extension Responder {
     }
     let isSent = link.respond(
       id, code: reply.code, isRefused: reply.isRefused, metadata: block, body)
-    record?.respond(reply.code, isRefused: reply.isRefused, body.count, isSent: isSent, on: link)
+    record?.respond(
+      reply.code, isRefused: reply.isRefused, isInterrupting: reply.isGone, body.count,
+      isSent: isSent, on: link)
   }
 
   /// The handler of a run has returned: its reply is that of all who wait, once the store has it.
@@ -103,20 +127,26 @@ extension Responder {
     _ exchange: RunningHandler, of run: any OnceRun, _ result: Result<AnyBody, any Error>
   ) {
     exchange.done()
-    var hasThrown = false
-    let reply: OnceReply
-    switch result {
-    case .success(let body): reply = self.reply(to: exchange.request, body, on: exchange.link)
-    case .failure(let error):
-      hasThrown = true
-      let answer = rejection(of: exchange.request, error, on: exchange.link)
-      let isLate = exchange.isLate && answer.code == .cancelled && !answer.isRefused
-      reply = OnceReply(
-        isLate ? .deadlinePassed : answer.code, answer.body, isRefused: answer.isRefused,
-        retryAfter: answer.retryAfter)
+    var (reply, hasThrown) = reply(to: exchange.request, result, on: exchange.link)
+    if exchange.isLate, hasThrown, reply.code == .cancelled, !reply.isRefused {
+      reply.code = .deadlinePassed
     }
     if exchange.hasEnded { exchange.link.handlerReturned(from: exchange.request.id) }
     run.returned(reply, hasThrown: hasThrown)
+  }
+
+  /// The reply that a handler has made, and whether it has thrown.
+  private func reply(
+    to request: InboundRequest, _ result: Result<AnyBody, any Error>, on link: Link
+  ) -> (OnceReply, hasThrown: Bool) {
+    switch result {
+    case .success(let body): return (reply(to: request, body, on: link), false)
+    case .failure(let error):
+      let answer = rejection(of: request, error, on: link)
+      let reply = OnceReply(
+        answer.code, answer.body, isRefused: answer.isRefused, retryAfter: answer.retryAfter)
+      return (reply, true)
+    }
   }
 
   private func reply(to request: InboundRequest, _ body: AnyBody, on link: Link) -> OnceReply {
@@ -129,6 +159,11 @@ extension Responder {
       return OnceReply(.failed, Array("the response could not be encoded".utf8))
     }
   }
+}
+
+extension OnceReply {
+  /// Whether there is no answer to be had: no handler has made this reply.
+  fileprivate var isGone: Bool { outcome == .gone }
 }
 
 extension RunningHandler {

@@ -142,7 +142,7 @@ package final class Responder {
   }
 
   /// Calls the synchronous handler of a request, in the scope that observers open.
-  private func observed(
+  func observed(
     _ request: InboundRequest, on link: Link, _ handler: () throws -> AnyBody
   ) throws -> AnyBody {
     guard let record, let observers else { return try handler() }

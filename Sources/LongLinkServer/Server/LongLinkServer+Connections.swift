@@ -78,6 +78,7 @@ extension LongLinkServer {
   public func counters() async -> ServerCounters {
     var counters = ServerCounters()
     shared.fill(&counters)
+    keeper?.count(in: &counters)
     for (loop, lane) in lanesNow {
       let soFar = counters
       counters = await loop.run {

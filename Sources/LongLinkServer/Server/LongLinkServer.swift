@@ -365,7 +365,7 @@ extension LongLinkServer {
     shortTurns.end()
     // Their handlers go on without connections.
     var cutOff = 0
-    if let keeper = state.withLock({ $0.keeper }), let loop = lanes.first?.0, let end {
+    if let keeper, let loop = lanes.first?.0, let end {
       cutOff = await keeper.drain(within: max(0, end - loop.driver.now), on: loop)
     }
     if let loop = lanes.first?.0 {
@@ -386,6 +386,9 @@ extension LongLinkServer {
   public func waitUntilShutDown() async {
     await ended.value
   }
+
+  /// What keeps the records of requests that run once; nil if nothing does, and before `start`.
+  var keeper: (any OnceKeeper)? { state.withLock { $0.keeper } }
 
   /// The loops and their lanes; none before `start`. They stay after `shutDown`, for the counters.
   var lanesNow: [(EventLoop, LoopBound<ServerLane>)] {

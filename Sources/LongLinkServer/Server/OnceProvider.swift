@@ -23,4 +23,6 @@ package protocol OnceKeeper: Sendable {
   /// Waits until no handler of such a request runs any more, for a time in nanoseconds at most.
   /// Then cancels those that do, and returns their number.
   func drain(within time: Int64, on loop: EventLoop) async -> Int
+  /// Adds what it counts.
+  func count(in counters: inout ServerCounters)
 }

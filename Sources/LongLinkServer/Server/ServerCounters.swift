@@ -51,6 +51,21 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var endings: [String: UInt64] = [:]
   /// Connections that ended because the peer broke a rule, by the rule's name.
   public internal(set) var violations: [String: UInt64] = [:]
+  /// Requests that were to run once, by what became of them.
+  ///
+  /// `run` counts calls of handlers, `replayed` answers of earlier requests, and `gone` responses
+  /// 410. The others were refused: `conflict` with 409, `terms` with 412, `full` with 429 by the
+  /// store, `detached` with 429 by `once.maxDetachedHandlers`, `overloaded` with 429 by other
+  /// limits of the server, and `store` with 503.
+  public package(set) var onceRequests: [String: UInt64] = [:]
+  /// Handlers that still run although the requests for which they were called have ended; see
+  /// `once.maxDetachedHandlers`.
+  public package(set) var onceDetached = 0
+  /// Records in a `MemoryOnceStore`, expired ones that are not removed yet included; 0 with any
+  /// other store.
+  public package(set) var onceRecords = 0
+  /// The bytes of these records, as the `maxBytes` of the store counts them.
+  public package(set) var onceBytes = 0
   /// How the clients were authenticated; zero on a server without `authenticate`.
   package internal(set) var authentications = AuthenticationCounters()
   /// Counters of the server's own requests.

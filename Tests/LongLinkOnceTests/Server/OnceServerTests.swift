@@ -16,7 +16,8 @@ struct OnceServerTests {
       ("once.retention", { $0.retention = .seconds(50 * 86_400) }),
       ("once.maxKeptResponse", { $0.maxKeptResponse = -1 }),
       ("once.storeTimeout", { $0.storeTimeout = .zero }),
-      ("once.maxDetachedHandlers", { $0.maxDetachedHandlers = 0 }),
+      ("once.maxDetachedHandlers", { $0.maxDetachedHandlers = 3 }),
+      ("once.detachedHandlerTimeout", { $0.detachedHandlerTimeout = .zero }),
     ]
     for (field, change) in changes {
       var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
@@ -31,7 +32,8 @@ struct OnceServerTests {
   @Test func `handlers without their requests have a bound`() async throws {
     try await OnceStage.run { simulation, store in
       let stage = try await OnceStage(simulation, store: store) {
-        $0.once?.maxDetachedHandlers = 1
+        // One for each scope.
+        $0.once?.maxDetachedHandlers = 4
       }
       let first = try await stage.client()
       first.send(OnceStage.waits, [1], serial: 50)
@@ -176,6 +178,26 @@ struct OnceServerTests {
       #expect(try await caller.ask(21, [8]) == Answer(.draining, later))
       #expect(try await caller.ask(21, [8]) == Answer(.draining, later, replayed: true))
       await stage.server.shutDown(within: .zero)
+    }
+  }
+
+  /// A client tells them apart by the word of the server that no handler has answered.
+  @Test func `a handler's own 410 is its answer, and another 410 is none`() async throws {
+    try await OnceStage.runBoth(routes: { server in
+      server.route(20) { _ async throws -> [UInt8] in throw Rejection(.gone, "no such room") }
+    }) { stage in
+      let caller = try await stage.client()
+      for isReplayed in [false, true] {
+        let response = try await caller.client.request(20, metadata: caller.metadata([9]))
+        #expect(response.code == .gone && response.body == Array("no such room".utf8))
+        #expect(response.metadata?.replayed ?? false == isReplayed)
+        #expect(response.metadata?.interrupted != true)
+      }
+      _ = try await caller.ask(OnceStage.large, [8])
+      let response = try await caller.client.request(
+        OnceStage.large, metadata: caller.metadata([8]))
+      #expect(response.code == .gone && response.metadata?.replayed == true)
+      #expect(response.metadata?.interrupted == true)
     }
   }
 

@@ -104,8 +104,9 @@ final class OnceStage: Sendable {
   }
 
   /// Connects a client with an identity, and lets it say hello.
-  func client(_ number: UInt8 = 1) async throws -> OnceCaller {
-    try await OnceCaller.connect(to: server.addresses[0], on: simulation.mainLoop, number)
+  func client(_ number: UInt8 = 1, credential: String = "") async throws -> OnceCaller {
+    try await OnceCaller.connect(
+      to: server.addresses[0], on: simulation.mainLoop, number, credential: credential)
   }
 
   /// The scope of a client by its number.
@@ -126,13 +127,15 @@ final class OnceStage: Sendable {
 
   /// Runs a body with a stage over a store that is called at once, and over one that is waited for.
   static func runBoth(
-    _ body: @escaping @Sendable (OnceStage) async throws -> Void
+    configure: @escaping @Sendable (inout ServerConfiguration) -> Void = { _ in },
+    routes: @escaping @Sendable (LongLinkServer) -> Void = { _ in },
+    body: @escaping @Sendable (OnceStage) async throws -> Void
   ) async throws {
     for isAsynchronous in [false, true] {
       try await run { simulation, memory in
         let store: any OnceStore =
           isAsynchronous ? ScriptedStore(memory, clock: simulation.clock) : memory
-        let stage = try await OnceStage(simulation, store: store)
+        let stage = try await OnceStage(simulation, store: store, configure, routes: routes)
         try await body(stage)
         await stage.server.shutDown(within: .zero)
       }
@@ -147,12 +150,12 @@ struct OnceCaller: Sendable {
 
   /// Connects a client with an identity, and lets it say hello.
   static func connect(
-    to address: SocketAddress, on loop: EventLoop, _ number: UInt8 = 1
+    to address: SocketAddress, on loop: EventLoop, _ number: UInt8 = 1, credential: String = ""
   ) async throws -> OnceCaller {
     let client = try await SimulatedClient.connect(to: address, on: loop)
     let welcome = try await client.sayHello(
       .hello(
-        features: [.metadata, .fragments, .streams, .once],
+        features: [.metadata, .fragments, .streams, .once], credential: Array(credential.utf8),
         clientID: [UInt8](repeating: number, count: 16)))
     return OnceCaller(client: client, welcome: welcome)
   }

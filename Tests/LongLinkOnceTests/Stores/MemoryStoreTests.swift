@@ -128,6 +128,27 @@ struct MemoryStoreBoundTests {
       #expect(store.completeNow(token(scope, key), with: answer))
     }
     for key in 0..<1_000 { #expect(begin(store, scope, key) == .answered(answer)) }
+    #expect(store.byteCount / 1_000 <= 256)
+  }
+
+  @Test func `the name of a scope counts, once for all of its records`() {
+    let store = time.store(maxRecords: 100_000)
+    let scopes = (0..<1_000).map { number in
+      OnceScope(principal: String(repeating: "p", count: 250) + "\(1_000 + number)")
+    }
+    for scope in scopes { #expect(begin(store, scope, 1) == .run(number: 1)) }
+    let first = store.byteCount
+    #expect(first >= 1_000 * (255 + 120))
+    for scope in scopes { #expect(begin(store, scope, 2) == .run(number: 1)) }
+    #expect(store.byteCount - first < 1_000 * 200)
+    for scope in scopes {
+      for key in [1, 2] { #expect(store.abandonNow(token(scope, key))) }
+    }
+    #expect(store.byteCount == 0)
+    // Many names fill the room, although each has one record.
+    let small = time.store(maxRecords: 100_000, maxBytes: 400_000)
+    let begun = scopes.prefix { begin(small, $0, 1) == .run(number: 1) }
+    #expect(begun.count < 1_000)
   }
 
   /// The table moves entries when others leave; a model says what must be found.
