@@ -20,10 +20,10 @@ extension Run {
   private static let longestPause: Int64 = 10_000
 
   func returned(_ reply: OnceReply, hasThrown: Bool) {
-    let (completed, isStored, wasDetached) = state.withLock { state in
+    let (completed, isStored, wasDetached, isCutOff) = state.withLock { state in
       state.phase = .ending
       defer { state.isDetached = false }
-      return (state.completed, state.isStored, state.isDetached)
+      return (state.completed, state.isStored, state.isDetached, state.isCutOff)
     }
     if wasDetached { table.detached.subtract(1, ordering: .relaxed) }
     // The handler has said itself how the request ends, unless its transaction was rolled back.
@@ -31,6 +31,11 @@ extension Run {
       let reply = OnceReply(completed.code, completed.body)
       if isStored { return end(reply, isOwn: true) }
       return conclude(.completed(completed), with: reply)
+    }
+    if isCutOff, hasThrown, reply.code == .cancelled {
+      // The record of a store in memory says so already, and that of a process which is gone will.
+      if table.memory != nil || rule.runsAgain { return end(Self.unknownEnd, isOwn: true) }
+      return conclude(.completed(nil), with: Self.unknownEnd)
     }
     let mayRunAgain = reply.isRefused || rule.notFinal.contains(reply.code)
     let isKept = reply.body.count <= table.maxKeptResponse
@@ -189,7 +194,9 @@ extension Run {
   /// an end that nobody knows.
   func cutOff() -> Bool {
     let runner = state.withLock { state -> RunningHandler? in
-      if case .running = state.phase { state.runner } else { nil }
+      guard case .running = state.phase else { return nil }
+      state.isCutOff = true
+      return state.runner
     }
     guard let runner else { return false }
     table.memory?.loseNow(attempt.token)

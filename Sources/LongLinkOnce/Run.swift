@@ -35,6 +35,8 @@ final class Run: OnceRun {
     var isGivenUp = false
     /// Whether it counts among the handlers whose requests have ended.
     var isDetached = false
+    /// Whether the server has stopped, and cancelled the handler.
+    var isCutOff = false
     /// How often the store has been asked again.
     var polls = 0
     /// What the handler has completed the record with, and whether the store has said that it has.
