@@ -131,7 +131,7 @@ final class Run: OnceRun {
 
   /// Asks the store whether it runs; on the loop.
   func ask() {
-    let (table, attempt) = (table, attempt)
+    let (table, attempt, start) = (table, attempt, loop.now)
     if let memory = table.memory { return found(memory.beginNow(attempt)) }
     guard table.lateCalls.load(ordering: .relaxed) < OnceTable.mostLateCalls else {
       return end(OnceTable.noStore)
@@ -143,7 +143,7 @@ final class Run: OnceRun {
     } then: { (outcome: StoreCall<(OnceFinding, OnceStoreStatus?)>.Outcome) in
       switch outcome {
       case .returned(.success(let (finding, status))):
-        if let status { table.learn(status, at: self.loop.now) }
+        if let status { table.learn(status, askedAt: start, at: self.loop.now) }
         self.found(finding)
       case .returned(.failure(let error)):
         table.failed("begin", error, at: self.loop.now)
