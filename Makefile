@@ -171,10 +171,12 @@ soak: setup
 	$(BUILD) $(COMMAND) --configuration release --product longlink-soak
 	$(RELEASED)/longlink-soak $(SOAK)
 
-# Ten thousand scenarios generated from seeds; every promise must hold in each.
+# Twelve thousand scenarios generated from seeds; every promise must hold in each.
 SIMULATE ?= --seeds 0..9999
+SIMULATE_ONCE ?= --seeds 0..1999 --profile once
 simulate: command
 	.build/longlink simulate run $(SIMULATE)
+	.build/longlink simulate run $(SIMULATE_ONCE)
 
 # Hostile clients against a server process, and a hostile server against a client: how much memory, time
 # and log can they cost it? No request of an honest client may take two seconds meanwhile. (`make test`

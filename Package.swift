@@ -323,8 +323,8 @@ let package = Package(
     .target(
       name: "LongLinkScenarios",
       dependencies: [
-        "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTesting",
-        "LongLinkTransport",
+        "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkOnce", "LongLinkOnceStore",
+        "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       exclude: ["Scenarios.md"],

@@ -32,9 +32,10 @@ command() {
   test) command=(make test) ;;
   docs | portable | sanitize-thread | sanitize-address) command=(make "$1") ;;
   bench) command=(make bench-check SCRATCH=.build-release) ;;
-  # `make simulate` alone runs 10,000 seeds, `make fuzz` a minute for each fuzzer. The release build is that of
+  # `make simulate` alone runs 12,000 seeds, `make fuzz` a minute for each fuzzer. The release build is that of
   # `bench`.
-  simulate) command=(make simulate TRAITS= SCRATCH=.build-release 'SIMULATE=--seeds 0..499') ;;
+  simulate) command=(make simulate TRAITS= SCRATCH=.build-release 'SIMULATE=--seeds 0..499' \
+    'SIMULATE_ONCE=--seeds 0..99 --profile once') ;;
   fuzz) command=(make fuzz FUZZ_SECONDS=5) ;;
   linkage) command=(Scripts/linkage.sh) ;;
   *) command=(make "check-$1") ;;

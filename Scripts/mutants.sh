@@ -7,7 +7,7 @@
 #   Scripts/mutants.sh --check        only checks that each patch applies, which takes a second
 #
 # SEEDS (0..1999) are the seeds to try for each, SCRATCH is where the copy is built, and PROFILE (default)
-# is the profile of faults. It fails if a patch does not apply, a mutant does not compile or survives, or
+# is the profile of faults where the patch names none. It fails if a patch does not apply, a mutant does not compile or survives, or
 # the broken promise, or the failed test, is not the one that the patch names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -70,6 +70,7 @@ for patch in Tests/Mutants/*.patch; do
   name=$(basename "$patch" .patch)
   chosen "${name%%-*}" "$@" || continue
   expected=$(sed -n 's/^Bites: //p' "$patch")
+  faults=$(sed -n 's/^Profile: //p' "$patch")
   # What `swift test` takes as a filter: TARGET.SUITE.
   tests=$(sed -n 's/^Tests: //p' "$patch")
   Scripts/copy.sh "$tree"
@@ -91,7 +92,7 @@ for patch in Tests/Mutants/*.patch; do
   outcome=0
   # A mutant may trap, or never end: both count as caught.
   timeout "${LIMIT:-900}" "$scratch/build/release/longlink" simulate run --seeds "$seeds" \
-    --profile "$profile" >"$scratch/run.log" 2>"$scratch/run.err" || outcome=$?
+    --profile "${faults:-$profile}" >"$scratch/run.log" 2>"$scratch/run.err" || outcome=$?
   seed=$(sed -n 's/.*replay --seed \([0-9]*\).*/\1/p' "$scratch/run.log" | head -1)
   promises=$(sed -n 's/^  \([a-z-]*\) at .*/\1/p' "$scratch/run.log" | sort -u | tr '\n' ' ')
   promises=${promises% }

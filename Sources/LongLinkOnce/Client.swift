@@ -77,7 +77,7 @@ final class Client: OnceClient {
       if let other = add() { return step(to: other, run) }
       return .ask(run)
     case .otherName, .outOfTime:
-      table.learn(memory.statusNow, at: now)
+      table.learn(memory.statusNow, askedAt: now, at: now)
       fallthrough
     default:
       return .reply(run.refused(table.reply(to: finding, of: self, at: now)!))

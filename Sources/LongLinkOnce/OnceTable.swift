@@ -82,14 +82,18 @@ final class OnceTable: Sendable {
     }
   }
 
-  /// Notes what the store says of itself.
-  func learn(_ status: OnceStoreStatus, at now: LinkInstant) {
+  /// Notes what the store says of itself, when it was asked at `start`.
+  ///
+  /// It may have said so at any instant since, so the time that was counted on holds if it can be
+  /// right. It cannot if the store's clock stands still, or the loops' has jumped: then clients
+  /// would be told a time that the store refuses.
+  func learn(_ status: OnceStoreStatus, askedAt start: LinkInstant, at now: LinkInstant) {
     let isNew = state.withLock { state in
       let isNew = state.status.name != status.name
-      // Another call may have come before with a later time.
       let counted = state.status.time + max(0, now - state.asked) / 1_000_000
+      let latest = status.time + max(0, now - start) / 1_000_000
       state.status.name = status.name
-      state.status.time = isNew ? status.time : max(counted, status.time)
+      state.status.time = isNew ? status.time : min(max(counted, status.time), latest)
       state.asked = now
       return isNew
     }

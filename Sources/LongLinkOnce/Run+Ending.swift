@@ -28,7 +28,11 @@ extension Run {
       return conclude(.completed(completed), with: reply)
     }
     // The end of the server has cancelled the handler. Nobody knows what it had done before.
-    if hasThrown, state.withLock({ $0.isCutOff }) { return end(Self.unknownEnd, isOwn: true) }
+    if hasThrown, reply.code == .cancelled, state.withLock({ $0.isCutOff }) {
+      // The record of a store in memory says so already, and that of a process which is gone will.
+      if table.memory != nil || rule.runsAgain { return end(Self.unknownEnd, isOwn: true) }
+      return conclude(.completed(nil), with: Self.unknownEnd)
+    }
     conclude(conclusion(reply), with: reply, isDoubtful: completed != nil)
   }
 
@@ -241,7 +245,7 @@ extension Run {
   /// an end that nobody knows, unless it returns after all.
   func cutOff() -> Bool {
     let (isCalled, runner) = state.withLock { state in
-      state.isCutOff = true
+      state.isCutOff = state.isCalled
       return (state.isCalled, state.runner)
     }
     guard isCalled else { return false }

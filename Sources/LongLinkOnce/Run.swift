@@ -39,7 +39,7 @@ final class Run: OnceRun {
     var isDetached = false
     /// The end of such a handler's time; once it has returned, of the time of its answer.
     var limit: LoopTimer?
-    /// Whether the end of the server has cancelled the handler.
+    /// Whether the server has stopped, and cancelled the handler.
     var isCutOff = false
     /// How often the store has been asked again.
     var polls = 0
@@ -138,7 +138,7 @@ final class Run: OnceRun {
 
   /// Asks the store whether it runs; on the loop.
   func ask() {
-    let (table, attempt) = (table, attempt)
+    let (table, attempt, start) = (table, attempt, loop.now)
     if let memory = table.memory { return found(memory.beginNow(attempt, at: place)) }
     guard table.mayAsk else { return end(OnceTable.noStore) }
     table.call(on: loop) {
@@ -148,7 +148,7 @@ final class Run: OnceRun {
     } then: { (outcome: StoreCall<(OnceFinding, OnceStoreStatus?)>.Outcome) in
       switch outcome {
       case .returned(.success(let (finding, status))):
-        if let status { table.learn(status, at: self.loop.now) }
+        if let status { table.learn(status, askedAt: start, at: self.loop.now) }
         self.found(finding)
       case .returned(.failure(let error)):
         table.failed("begin", error, at: self.loop.now)

@@ -41,6 +41,28 @@ import Testing
     #expect(scenario.profile.count.contains(faults), "seed \(scenario.seed)")
   }
 
+  // The seeds are some in which a server crashes at each point of a request.
+  @Test func `requests run once, whenever a server crashes`() async throws {
+    var total = OnceTotal()
+    for seed in [0, 1, 2, 3] as [UInt64] {
+      let report = try await Scenario(seed: seed, profile: .once).run()
+      #expect(report.isGood, "\(report.findings) \(report.replayCommand)")
+      #expect(report.once.requests >= 90 && report.once.runs > 20, "seed \(seed)")
+      total.add(report.once)
+    }
+    for point in OncePoint.allCases {
+      #expect(total.crashes[point, default: 0] > 0, "no crash after the \(point)")
+    }
+    #expect(total.replays > 0)
+  }
+
+  @Test func `a seed replays with requests that run once`() async throws {
+    let scenario = Scenario(seed: 7, profile: .once)
+    let first = try await scenario.run()
+    let second = try await scenario.run()
+    #expect(first.traceHash == second.traceHash && first.once == second.once)
+  }
+
   @Test func `a seed replays`() async throws {
     let scenario = Scenario(seed: 1_415, profile: .hostileNetwork)
     let first = try await scenario.run()

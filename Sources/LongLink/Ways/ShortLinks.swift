@@ -111,6 +111,8 @@ extension ShortLinks {
       let transport = try opener.open(on: core.loop)
       var settings = configuration.shortLinkSettings
       settings.credential = credential
+      // Answers of a client without a principal are kept under it.
+      settings.clientID = core.clientID
       return Link(
         id: id, transport: transport, isConnected: false, settings: settings, on: core.loop,
         log: core.log, way: opener.name, observers: configuration.observers)

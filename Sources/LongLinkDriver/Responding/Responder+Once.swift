@@ -68,9 +68,7 @@ extension Responder {
     if !runs { exchange.done() }
     if let reply = run.join(exchange, runs: runs) { return exchange.answer(reply) }
     switch step {
-    case .run:
-      link.count { $0.handled += 1 }
-      launch(exchange, route.placement)
+    case .run: begin(exchange, route.placement)
     case .ask:
       run.ask(route.placement)
     default: break
@@ -91,6 +89,17 @@ extension Responder {
     loop.handlerPauses()
     let (reply, hasThrown) = reply(to: request, result, on: link)
     send(run.concluded(reply, hasThrown: hasThrown), request.id, on: link)
+  }
+
+  /// Calls the handler of a run; on the loop.
+  func begin(_ exchange: RunningHandler, _ placement: HandlerPlacement) {
+    let (link, request) = (exchange.link, exchange.request)
+    link.count { $0.handled += 1 }
+    // The exchange may have ended, and the handler runs for the record alone.
+    if !exchange.hasEnded {
+      exchange.record?.handedOver(request.serial, request.body.count, on: link)
+    }
+    launch(exchange, placement)
   }
 
   /// Sends a reply to a request that was to run once, unless that has ended.
@@ -177,10 +186,7 @@ extension RunningHandler {
 
   /// Calls the handler; from any thread.
   package func launch(_ placement: HandlerPlacement) {
-    onLoop { [self] in
-      link.count { $0.handled += 1 }
-      responder.launch(self, placement)
-    }
+    onLoop { [self] in responder.begin(self, placement) }
   }
 
   /// Cancels the handler, which nobody wants any more, or whose deadline has passed; from any

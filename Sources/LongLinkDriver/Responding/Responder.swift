@@ -172,7 +172,10 @@ package final class Responder {
       link.handlerReturned(from: request.id)
       return nil
     }
-    record?.handedOver(request.serial, request.body.count, on: link)
+    // What is to run once may only wait for a reply.
+    if request.onceRun == nil {
+      record?.handedOver(request.serial, request.body.count, on: link)
+    }
     running += 1
     work.setTimer()
     return work

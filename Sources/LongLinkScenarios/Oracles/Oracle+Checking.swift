@@ -89,6 +89,7 @@ extension Oracle {
     }
     for (promise, detail) in requests.broken { found(promise, detail) }
     for (promise, detail) in items.broken { found(promise, detail) }
+    for (promise, detail) in once.broken { found(promise, detail) }
     checkDeadlines()
     checkLeftovers()
     await checkCounters()
@@ -99,7 +100,7 @@ extension Oracle {
 
   private func checkDeadlines() {
     let pauses = box.value.withLock { $0.links.pauses }
-    for (key, asked, ended) in requests.late {
+    for (key, asked, ended) in requests.late + once.late {
       // A frozen process cannot end requests.
       guard !pauses.contains(where: { $0.from <= ended && asked <= $0.to }) else { continue }
       found(
@@ -165,15 +166,18 @@ extension Oracle {
     }
     if expired == 0 { checkRenewals() }
     if items < 0 { found(.countersAgree, "\(-items) more items arrived than were sent") }
-    if handled != UInt64(requests.runCount) {
-      found(.countersAgree, "\(handled) handlers were counted, and \(requests.runCount) ran")
+    if handled != runCount {
+      found(.countersAgree, "\(handled) handlers were counted, and \(runCount) ran")
     }
     // The caller of a stream may have given it up when it succeeded.
-    let reported = UInt64(requests.succeededCount)
+    let reported = UInt64(requests.succeededCount + once.succeededCount)
     if succeeded < reported || succeeded > reported + UInt64(requests.unseenCount) {
       found(.countersAgree, "\(succeeded) successes were counted, and \(reported) were reported")
     }
   }
+
+  /// The number of times that handlers ran.
+  private var runCount: UInt64 { UInt64(requests.runCount + once.runCount) }
 
   /// Checks that no request ended because its credential had expired: on the servers, none had.
   private func checkRenewals() {

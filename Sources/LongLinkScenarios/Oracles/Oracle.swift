@@ -85,6 +85,8 @@ package final class Oracle: Sendable {
   package let requests: RequestLedger
   /// The record of the items of streams.
   package let items: ItemLedger
+  /// The record of requests that run once.
+  let once: OnceLedger
   /// The watched simulation.
   package let simulation: Simulation
   /// The oracle's state. Observers hold it weakly: it holds clients, whose loops hold the
@@ -101,6 +103,7 @@ package final class Oracle: Sendable {
     let now = { @Sendable [networkState = simulation.networkState] in networkState.now }
     requests = RequestLedger(now: now)
     items = ItemLedger(now: now)
+    once = OnceLedger(now: now)
     box = Box(Mutex(State(recorder: recorder)))
     simulation.observe { [weak box] entry, bytes in
       box?.value.withLock { $0.observed(entry, bytes) }

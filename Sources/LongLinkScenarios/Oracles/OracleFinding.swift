@@ -44,6 +44,12 @@ package enum OraclePromise: String, CaseIterable, Hashable, Sendable, CustomStri
   /// A client is one peer, whatever connections it has: it gets no broadcast twice, and is reported
   /// as gone only when it has none.
   case onePeer = "one-peer"
+  /// A request that is to run once runs once, within the time for which it is kept: also when its
+  /// caller makes it again, and whatever crashes. Its answer is that of its run.
+  case runsOnce = "runs-once"
+  /// An answer that is kept is not refused to its client while it is kept, and afterwards not
+  /// remembered for longer than as long again.
+  case answersKept = "answers-kept"
   /// No connection, request or stream begins or ends because a credential is renewed.
   case renewedInPlace = "renewed-in-place"
   /// The run ends.

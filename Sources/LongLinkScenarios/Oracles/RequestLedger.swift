@@ -193,7 +193,7 @@ package final class RequestLedger: Sendable {
   }
 
   /// How long after its deadline a request may end: the precision of timers.
-  private static let lateness: Int64 = 50_000_000
+  static let lateness: Int64 = 50_000_000
 
   private static func check(_ key: UInt64, _ entry: Entry) -> [(OraclePromise, String)] {
     guard entry.asked != nil else {

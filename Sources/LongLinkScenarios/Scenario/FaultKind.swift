@@ -57,6 +57,21 @@ package enum FaultKind: String, CaseIterable, Hashable, Sendable, CustomStringCo
   case blockedPorts
   /// A server ends the connections of a client's principal. Only profiles with credentials draw it.
   case endedPrincipal
+  /// A server's process or machine crashes at a point of a request that runs once (``OncePoint``),
+  /// and is started again. This and the kinds below are drawn only by profiles with such requests.
+  case crashedRun
+  /// A second process of a client's application takes over, while the first one's connection may be
+  /// there.
+  case secondClient
+  /// The user of a client changes.
+  case login
+  /// Calls of a store fail, are slow, come late or come twice, for a while.
+  case failingStore
+  /// A store loses all of its records, and takes another name.
+  case lostStore
+  /// The clock of a store jumps, or is set back, so that it stands still; then it goes slowly or
+  /// fast.
+  case storeClock
   /// The certificates of a server are replaced, and its connections perhaps asked to move. Drawn
   /// beside the faults of a profile, in runs with a ``ScenarioSecurity``.
   case replacedCertificates

@@ -22,10 +22,14 @@ package struct FaultProfile: Hashable, Sendable {
   /// it or be unable to judge it. Otherwise clients always have one that is accepted.
   package var refusesCredentials = false
 
+  /// Whether clients also send requests that run once. Servers keep their records in memory, or in
+  /// stores that outlive them.
+  package var hasOnce = false
+
   /// Makes a profile. Negative rates or counts are a programming error.
   package init(
     name: String, rates: [FaultKind: Int], count: ClosedRange<Int> = 5...12,
-    hasShortLinks: Bool = false, refusesCredentials: Bool = false
+    hasShortLinks: Bool = false, refusesCredentials: Bool = false, hasOnce: Bool = false
   ) {
     precondition(rates.values.allSatisfy { $0 >= 0 }, "a rate must not be negative")
     precondition(count.lowerBound >= 0, "a count of faults must not be negative")
@@ -34,6 +38,7 @@ package struct FaultProfile: Hashable, Sendable {
     self.count = count
     self.hasShortLinks = hasShortLinks
     self.refusesCredentials = refusesCredentials
+    self.hasOnce = hasOnce
   }
 
   /// 5 to 12 faults of all kinds, equally likely.
@@ -89,9 +94,23 @@ package struct FaultProfile: Hashable, Sendable {
       uniqueKeysWithValues: FaultKind.everywhere.map { ($0, 1) } + [(.endedPrincipal, 5)]),
     refusesCredentials: true)
 
+  /// 14 to 26 faults for requests that run once: of links, which are silent or read late; of
+  /// processes, which crash in the middle of a request; of stores and their clocks; and users who
+  /// change.
+  package static let once = FaultProfile(
+    name: "once",
+    rates: [
+      .crashedRun: 6, .secondClient: 3, .login: 2, .failingStore: 3, .lostStore: 2, .storeClock: 2,
+      .halfOpen: 3, .oneWay: 2, .pause: 3, .stalledReader: 2, .lostLink: 2, .lostLinks: 1,
+      .reset: 2, .partition: 1, .changedPath: 2, .suspension: 1, .restart: 3, .crash: 1,
+      .machineCrash: 1, .clockJump: 1, .blockedPorts: 1, .weakRadio: 1,
+    ],
+    count: 14...26, hasShortLinks: true, hasOnce: true)
+
   /// The predefined profiles.
   package static let all = [
     FaultProfile.default, .calm, .hostileNetwork, .restarts, .slowPeers, .twoWays, .credentials,
+    .once,
   ]
 
   /// Finds a predefined profile; nil if none has this name.
@@ -118,6 +137,9 @@ package struct FaultProfile: Hashable, Sendable {
 extension FaultKind {
   /// The kinds that need no feature of a profile or a run.
   fileprivate static let everywhere = allCases.filter {
-    ![.blockedPorts, .endedPrincipal, .replacedCertificates].contains($0)
+    ![
+      .blockedPorts, .endedPrincipal, .replacedCertificates, .crashedRun, .secondClient, .login,
+      .failingStore, .lostStore, .storeClock,
+    ].contains($0)
   }
 }

@@ -12,8 +12,8 @@ internal import Synchronization
 struct ScenarioFaults: Sendable {
   let stage: ScenarioStage
 
-  private var plan: ScenarioPlan { stage.plan }
-  private var simulation: Simulation { stage.simulation }
+  var plan: ScenarioPlan { stage.plan }
+  var simulation: Simulation { stage.simulation }
 
   /// Injects every fault of the plan at its time.
   func injectAll() async throws {
@@ -44,6 +44,8 @@ struct ScenarioFaults: Sendable {
     case .blockedPorts: return blockPorts(fault)
     case .crash, .machineCrash, .restart, .flapping, .closedConnection, .endedPrincipal:
       return disturbServer(fault)
+    case .crashedRun, .secondClient, .login, .failingStore, .lostStore, .storeClock:
+      return disturbOnce(fault)
     // Certificates are replaced at times of their own in the plan.
     case .replacedCertificates: return true
     }
@@ -169,16 +171,17 @@ struct ScenarioFaults: Sendable {
     guard let server = stage.server(index), process.isRunning else { return false }
     switch fault.kind {
     case .crash, .machineCrash:
-      stage.oracle.lost(server)
-      stage.state.withLock { ($0.servers[index], $0.gateways[index]) = (nil, nil) }
-      process.crash(fault.kind == .crash ? .process : .machine)
-      startAgain(process, after: fault.lasting)
+      crash(
+        index, server, fault.kind == .crash ? .process : .machine, startingAfter: fault.lasting)
     case .restart:
-      stage.state.withLock { $0.servers[index] = nil }
+      let gateway = stage.state.withLock { state in
+        state.servers[index] = nil
+        return state.gateways[index]
+      }
       let bound = Duration.milliseconds(Int(fault.detail % 8_000))
       simulation.spawn { [self] in
         await server.shutDown(within: bound)
-        await stage.closeGateway(index)
+        await stage.close(gateway, of: index)
         startAgain(process, after: fault.lasting / 4)
       }
     case .flapping:
@@ -193,6 +196,18 @@ struct ScenarioFaults: Sendable {
     return true
   }
 
+  /// Lets a server crash, and starts it again after a time.
+  func crash(
+    _ index: Int, _ server: LongLinkServer, _ kind: SimulatedProcess.Crash,
+    startingAfter time: Duration
+  ) {
+    let process = stage.processes.withLock { $0[index] }
+    stage.oracle.lost(server)
+    stage.state.withLock { ($0.servers[index], $0.gateways[index]) = (nil, nil) }
+    process.crash(kind)
+    startAgain(process, after: time)
+  }
+
   private func closeConnections(of server: LongLinkServer) {
     simulation.spawn { for peer in await server.peers() { peer.close() } }
   }
@@ -200,13 +215,15 @@ struct ScenarioFaults: Sendable {
   private func startAgain(_ process: SimulatedProcess, after time: Duration) {
     simulation.spawn { [self] in
       try await simulation.sleep(for: min(time, max(.zero, plan.healing - stage.elapsed)))
-      guard stage.elapsed < plan.healing else { return }
-      try await process.start()
+      // The store of a server may not answer at first.
+      while stage.elapsed < plan.healing, (try? await process.start()) == nil {
+        try await simulation.sleep(for: .seconds(1))
+      }
     }
   }
 
   /// Ends a fault after a time, unless the world heals first.
-  private func later(_ time: Duration, _ end: @escaping @Sendable () -> Void) {
+  func later(_ time: Duration, _ end: @escaping @Sendable () -> Void) {
     guard stage.elapsed + time < plan.healing else { return }
     simulation.spawn { [simulation] in
       try await simulation.sleep(for: time)

@@ -24,8 +24,8 @@ struct ScenarioLogins: Sendable {
     let plan = plan(of: number, of: client, isHealed: isHealed)
     if plan.delay > .zero { try await loop.sleep(for: plan.delay) }
     switch plan.source {
-    case .fresh: return Self.bytes(client, number, isHealed)
-    case .stale: return Self.bytes(client, max(1, number - 1), isHealed)
+    case .fresh: return bytes(client, number, isHealed)
+    case .stale: return bytes(client, max(1, number - 1), isHealed)
     case .fails: throw NoCredential()
     }
   }
@@ -40,9 +40,12 @@ struct ScenarioLogins: Sendable {
     return ScenarioPlan.Credential(validity: drawn.validity ?? .seconds(12))
   }
 
-  private static func bytes(_ client: Int, _ number: Int, _ isHealed: Bool) -> [UInt8] {
+  private func bytes(_ client: Int, _ number: Int, _ isHealed: Bool) -> [UInt8] {
     var bytes: [UInt8] = [UInt8(client), isHealed ? 1 : 0]
     bytes.appendWord(UInt32(number))
+    // Nobody but users who change is named.
+    let user = stage.state.withLock { $0.users[client, default: 0] }
+    if user > 0 { bytes.append(UInt8(user)) }
     return bytes
   }
 
@@ -50,16 +53,19 @@ struct ScenarioLogins: Sendable {
   func authenticate(
     _ request: AuthenticationRequest, on loop: EventLoop
   ) async throws -> Authentication {
-    guard let bytes = request.credential, bytes.count == 6 else {
+    guard let bytes = request.credential, bytes.count >= 6 else {
       throw Rejection(.unauthenticated, "there is no credential")
     }
     let client = Int(bytes[0])
     let isHealed = bytes[1] == 1 || stage.state.withLock { $0.isHealed }
-    let number = Int(Array(bytes[2...]).word(at: 0))
+    let number = Int(Array(bytes[2..<6]).word(at: 0))
     let plan = plan(of: number, of: client, isHealed: isHealed)
     if plan.judging > .zero { try await loop.sleep(for: plan.judging) }
     switch plan.verdict {
-    case .accepted: return Authentication(Self.principal(client), validity: plan.validity)
+    case .accepted:
+      if stage.plan.once?.anonymous.contains(client) == true { return .anonymous }
+      let user = bytes.count > 6 ? Int(bytes[6]) : 0
+      return Authentication(Self.principal(client, user), validity: plan.validity)
     case .anonymous:
       stage.peers.mayBeSeveral(client)
       return .anonymous
@@ -69,7 +75,9 @@ struct ScenarioLogins: Sendable {
     }
   }
 
-  private static func principal(_ client: Int) -> Principal { Principal("client-\(client)") }
+  static func principal(_ client: Int, _ user: Int = 0) -> Principal {
+    Principal(user == 0 ? "client-\(client)" : "client-\(client)-\(user)")
+  }
 
   /// Ends all connections of one client's principal at one server.
   func endPrincipal(_ fault: ScenarioPlan.Fault, at server: LongLinkServer) {

@@ -116,6 +116,8 @@ struct ScenarioPlan: Hashable, Sendable {
   var clientWindows: [StreamWindows] = []
   /// The replacements of certificates; empty in a scenario without security.
   var replacements: [Replacement] = []
+  /// The requests that run once; nil in a scenario without them.
+  var once: OncePlan?
   /// The generator from which credentials are drawn.
   let credentialOrigin: SeededGenerator
   /// When the faults stop, counted from the beginning of the run.
@@ -139,6 +141,11 @@ struct ScenarioPlan: Hashable, Sendable {
     if isSecured {
       var certificates = origin.forked(for: 0x5CE_0006)
       drawReplacements(&certificates)
+    }
+    if profile.hasOnce {
+      var draws = origin.forked(for: 0x5CE_0008)
+      once = OncePlan(
+        clients: clients.count, healing: healing, faults: faults.map(\.at), &draws)
     }
     guard profile.hasShortLinks else { return }
     var ways = origin.forked(for: 0x5CE_0005)

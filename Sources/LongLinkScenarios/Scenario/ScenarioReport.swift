@@ -27,6 +27,8 @@ package struct ScenarioReport: Sendable {
   package let items: Int
   /// The number of credentials that were renewed on their connections.
   package let renewals: Int
+  /// What has happened to the requests that run once.
+  package let once: OnceTotal
   /// The number of injected faults by kind. A fault without a victim is not counted.
   package let faults: [FaultKind: Int]
   /// The timeline of the run; nil unless the run was recorded.

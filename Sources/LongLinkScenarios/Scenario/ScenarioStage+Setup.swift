@@ -34,7 +34,10 @@ extension ScenarioStage {
   }
 
   /// The observers of a client's or server's records, in every other scenario; nil in the others.
-  private var observers: Observers? { scenario.seed % 2 == 0 ? Observers([RecordWatch()]) : nil }
+  private var observers: Observers? {
+    guard scenario.seed % 2 == 0 else { return nil }
+    return Observers([RecordWatch(hasTickets: plan.once != nil)])
+  }
 
   private func start(
     _ plan: ScenarioPlan.Server, _ index: Int, _ run: SimulatedProcess.Run
@@ -52,6 +55,8 @@ extension ScenarioStage {
     configuration.identity.authenticate = { [self, loop = run.loop] request in
       try await ScenarioLogins(stage: self).authenticate(request, on: loop)
     }
+    let once = ScenarioOnce(self)
+    let memory = once?.configure(&configuration, of: index, run)
     let server = try LongLinkServer(configuration, on: [run.loop])
     oracle.watch(server, on: [run.loop], named: plan.name)
     let sink = HandlerSink(stage: self, isAlive: { run.isAlive })
@@ -64,6 +69,9 @@ extension ScenarioStage {
     StreamSink(stage: self, loop: simulation.mainLoop, isAlive: { run.isAlive }).handleAll {
       type, shape, placement, handler in
       server.routeStream(type, shape, on: placement, handler)
+    }
+    if once != nil {
+      OnceSink(stage: self, server: index, run: run, memory: memory).handleAll(of: server)
     }
     server.onPush(Kind.push) { push, peer in
       if run.isAlive { self.took(push, from: "peer \(peer.connectionID) of \(plan.name)") }
@@ -78,73 +86,84 @@ extension ScenarioStage {
       state.withLock { state in
         if state.servers[index] === server { state.servers[index] = nil }
       }
-      await closeGateway(index)
       await server.shutDown(within: .zero)
     }
     try await server.start()
     if scenario.profile.hasShortLinks {
       let gateway = try await SimulatedGateway.start(at: plan.gateway, for: server, on: run.loop)
       state.withLock { $0.gateways[index] = gateway }
+      run.atEnd { [self] in await close(gateway, of: index) }
     }
     state.withLock { $0.servers[index] = server }
   }
 
-  /// Closes the gateway of a server, if it has one.
-  func closeGateway(_ index: Int) async {
-    let gateway = state.withLock { state in
-      defer { state.gateways[index] = nil }
-      return state.gateways[index]
+  /// Closes the gateway of a server, if it has one. The server may have another one by now.
+  func close(_ gateway: SimulatedGateway?, of index: Int) async {
+    guard let gateway else { return }
+    state.withLock { state in
+      if state.gateways[index] === gateway { state.gateways[index] = nil }
     }
-    await gateway?.close()
+    await gateway.close()
   }
 
   func makeClients() throws {
-    for (index, client) in plan.clients.enumerated() {
-      let name = "client-\(index)"
-      let loop = simulation.eventLoop(named: name)
-      var configuration = ClientConfiguration(
-        servers: client.servers.map { .host(plan.servers[$0].name, port: 7_000) })
-      configuration.logger = Self.silent
-      configuration.heartbeat = client.heartbeat
-      configuration.timeouts.connect = client.connectTimeout
-      configuration.reconnect = client.reconnect
-      configuration.limits.maxWaiting = client.maxWaiting
-      configuration.waitsForConnection = client.waits
-      configuration.limits.streamWindows = plan.clientWindows[index]
-      configuration.name = name
-      configuration.observers = observers
-      configuration.security = try security.map { oracle.watching(try $0.client()) }
-      configuration.identity.credential = { [self] in
-        try await ScenarioLogins(stage: self).credential(of: index, on: loop)
-      }
-      configuration.identity.sendsCredentialUnencrypted = true
-      if client.hasShortLinks {
-        configuration.ways =
-          (client.hasLongLink ? [.longLink] : [])
-          + client.servers.map { .simulatedShort(to: plan.servers[$0].gateway) }
-      }
-      let made = try LongLinkClient(configuration, on: loop)
-      oracle.watch(made, named: name)
-      HandlerSink(stage: self, isAlive: { true }).handleAll { type, placement in
-        switch placement {
-        case .inline(let handler): made.onRequest(type, handler)
-        case .task(let handler): made.onRequest(type, handler)
-        }
-      }
-      StreamSink(stage: self, loop: simulation.mainLoop, isAlive: { true }).handleAll {
-        type, shape, placement, handler in
-        made.onStreamRequest(type, shape, on: placement, handler)
-      }
-      made.onPush(Kind.push) { push in self.took(push, from: nil) }
-      made.onPush(Kind.broadcast) { push in
-        guard let body = ScenarioBody(push.body) else {
-          self.pushes.arrivedDamaged("a broadcast of \(push.body.count) bytes is damaged")
-          return
-        }
-        self.peers.received(body.key, at: index)
-      }
-      state.withLock { $0.clients.append(made) }
+    for index in plan.clients.indices {
+      let client = try makeClient(index, named: "client-\(index)")
+      state.withLock { $0.clients.append(client) }
     }
+  }
+
+  /// Makes a client as the plan says. Several can be made of one plan, which have one identity.
+  func makeClient(_ index: Int, named name: String) throws -> LongLinkClient {
+    let client = plan.clients[index]
+    let loop = simulation.eventLoop(named: name)
+    var configuration = ClientConfiguration(
+      servers: client.servers.map { .host(plan.servers[$0].name, port: 7_000) })
+    configuration.logger = Self.silent
+    configuration.heartbeat = client.heartbeat
+    configuration.timeouts.connect = client.connectTimeout
+    configuration.reconnect = client.reconnect
+    configuration.limits.maxWaiting = client.maxWaiting
+    configuration.waitsForConnection = client.waits
+    configuration.limits.streamWindows = plan.clientWindows[index]
+    configuration.name = name
+    configuration.observers = observers
+    configuration.security = try security.map { oracle.watching(try $0.client()) }
+    configuration.identity.credential = { [self] in
+      try await ScenarioLogins(stage: self).credential(of: index, on: loop)
+    }
+    configuration.identity.sendsCredentialUnencrypted = true
+    // Each process of an application with tickets has the identity that it keeps with them.
+    if plan.once != nil {
+      configuration.identity.client = try ClientIdentity(
+        bytes: [UInt8](repeating: UInt8(index + 1), count: 16))
+    }
+    if client.hasShortLinks {
+      configuration.ways =
+        (client.hasLongLink ? [.longLink] : [])
+        + client.servers.map { .simulatedShort(to: plan.servers[$0].gateway) }
+    }
+    let made = try LongLinkClient(configuration, on: loop)
+    oracle.watch(made, named: name)
+    HandlerSink(stage: self, isAlive: { true }).handleAll { type, placement in
+      switch placement {
+      case .inline(let handler): made.onRequest(type, handler)
+      case .task(let handler): made.onRequest(type, handler)
+      }
+    }
+    StreamSink(stage: self, loop: simulation.mainLoop, isAlive: { true }).handleAll {
+      type, shape, placement, handler in
+      made.onStreamRequest(type, shape, on: placement, handler)
+    }
+    made.onPush(Kind.push) { push in self.took(push, from: nil) }
+    made.onPush(Kind.broadcast) { push in
+      guard let body = ScenarioBody(push.body) else {
+        self.pushes.arrivedDamaged("a broadcast of \(push.body.count) bytes is damaged")
+        return
+      }
+      self.peers.received(body.key, at: index)
+    }
+    return made
   }
 
   /// Records a push. Without `link`, its body identifies the link.

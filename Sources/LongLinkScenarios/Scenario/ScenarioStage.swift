@@ -3,6 +3,7 @@
 internal import LongLink
 internal import LongLinkDriver
 internal import LongLinkCore
+internal import LongLinkOnce
 internal import LongLinkServer
 internal import LongLinkTesting
 internal import LongLinkTransport
@@ -18,6 +19,16 @@ final class ScenarioStage: Sendable {
     static let rejecting: MessageType = 3
     static let hanging: MessageType = 4
     static let missing: MessageType = 99
+    static let onceInline: MessageType = 41
+    static let onceDelayed: MessageType = 42
+    static let onceRejecting: MessageType = 43
+    static let onceNotFinal: MessageType = 44
+    static let onceRunsAgain: MessageType = 45
+    static let onceCompleting: MessageType = 46
+    static let onceHanging: MessageType = 47
+    static let onceLarge: MessageType = 48
+    /// The code after which a request of `onceNotFinal` runs again.
+    static let notFinal: ResponseCode = 1_001
     static let push: MessageType = 100
     static let broadcast: MessageType = 101
     /// The type of a request with an empty body: it contains the request's key.
@@ -42,6 +53,15 @@ final class ScenarioStage: Sendable {
     var replaceable: [Int: ReplaceableSecurity] = [:]
     /// The number of credentials that each client has asked for.
     var credentials: [Int: Int] = [:]
+    /// The stores that outlive processes, and the number of processes that have used them.
+    var stores: [LastingStore] = []
+    var sessions = 0
+    /// For each server: the store in the memory of its process.
+    var memories: [Int: MemoryOnceStore] = [:]
+    /// The bytes of tickets that applications keep, by the requests' numbers.
+    var tickets: [UInt64: [UInt8]] = [:]
+    /// For each client: which of its users has logged in.
+    var users: [Int: Int] = [:]
     /// Whether the faults have stopped.
     var isHealed = false
   }
@@ -76,7 +96,10 @@ final class ScenarioStage: Sendable {
 
   /// Releases clients, servers and processes, whose handlers hold the stage.
   func clear() {
-    state.withLock { ($0.clients, $0.servers, $0.replaceable) = ([], [], [:]) }
+    state.withLock { state in
+      (state.clients, state.servers, state.replaceable) = ([], [], [:])
+      (state.stores, state.memories) = ([], [:])
+    }
     processes.withLock { $0 = [] }
   }
 
@@ -95,6 +118,7 @@ final class ScenarioStage: Sendable {
       completedStreams: oracle.items.completedCount,
       items: oracle.items.readCount,
       renewals: oracle.box.value.withLock { $0.renewals },
+      once: oracle.once.total,
       faults: state.withLock { $0.faults },
       timeline: isRecording ? oracle.box.value.withLock { $0.recorder?.timeline } : nil)
   }
@@ -106,6 +130,7 @@ extension ScenarioStage {
   /// Plays the whole plan, and lets the oracle check it.
   func play() async throws {
     simulation.network.conditions = plan.conditions
+    ScenarioOnce(self)?.makeStores()
     makeProcesses()
     for process in processes.withLock({ $0 }) { try await process.start() }
     try makeClients()
@@ -115,9 +140,11 @@ extension ScenarioStage {
     }
     let samples = simulation.spawn { try await self.sample() }
     let streams = simulation.spawn { try await ScenarioStreams(stage: self).open() }
+    let once = simulation.spawn { try await ScenarioOnce(self)?.ask() }
     let work = simulation.spawn { try await self.ask() }
     try await work.value
     try await streams.value
+    try await once.value
     try await simulation.sleep(for: max(.zero, plan.healing - elapsed))
     faults.cancel()
     certificates.cancel()
@@ -125,6 +152,7 @@ extension ScenarioStage {
     _ = await certificates.result
     await heal()
     try await recover()
+    try await ScenarioOnce(self)?.repeatLate()
     samples.cancel()
     _ = await samples.result
     try await close()
@@ -153,6 +181,7 @@ extension ScenarioStage {
   private func heal() async {
     oracle.note("the faults stop")
     simulation.heal()
+    ScenarioOnce(self)?.heal()
     simulation.network.conditions = .normal
     for link in simulation.network.links { link.setConditions(.normal) }
     for server in plan.servers { tellName(of: server) }
@@ -179,7 +208,7 @@ extension ScenarioStage {
       // Hanging requests may fill the server, and waiting ones the client, until their deadlines.
       let end = elapsed + limit + Self.longestDeadline
       while let error = await requestFinally(client, key, deadline: end - elapsed) {
-        guard error.code == .overloaded, elapsed < end else {
+        guard error.code == .overloaded || error.response == .overloaded, elapsed < end else {
           oracle.found(.recovers, "a request of client-\(index) failed after the faults: \(error)")
           break
         }
@@ -215,12 +244,13 @@ extension ScenarioStage {
   /// Waits for all requests to end, closes everything, and waits for the rest to end.
   private func close() async throws {
     let end = simulation.now.advanced(by: .seconds(90))
+    oracle.once.close()
     while oracle.requests.endedCount < oracle.requests.askedCount, simulation.now < end {
       try await simulation.sleep(for: .milliseconds(500))
     }
     for client in clients { await client.close(within: .seconds(1)) }
     for index in plan.servers.indices {
-      await closeGateway(index)
+      await close(state.withLock { $0.gateways[index] }, of: index)
       await server(index)?.shutDown(within: .seconds(1))
     }
     // Time for lost messages to be noticed, and for cancelled handlers to end.

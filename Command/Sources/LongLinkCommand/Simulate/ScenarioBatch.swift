@@ -114,6 +114,7 @@ struct ScenarioTotal: Sendable {
   var streams = 0
   var completedStreams = 0
   var items = 0
+  var once = OnceTotal()
   var virtualTime = Duration.zero
   var realTime = Duration.zero
   var faults: [FaultKind: Int] = [:]
@@ -129,6 +130,7 @@ struct ScenarioTotal: Sendable {
     streams += report.streams
     completedStreams += report.completedStreams
     items += report.items
+    once.add(report.once)
     virtualTime += report.virtualTime
     faults.merge(report.faults, uniquingKeysWith: +)
     hash ^= report.traceHash
@@ -157,8 +159,20 @@ struct ScenarioTotal: Sendable {
       \(requests.grouped) requests, \(succeeded.grouped) succeeded, \
       \(String(format: "%.1f", virtualTime / .seconds(3_600))) virtual hours, trace \(hashText)
       \(streams.grouped) streams among them, \(completedStreams.grouped) read to their end, \
-      \(items.grouped) items read
+      \(items.grouped) items read\(onceText)
       \(faults.lines.joined(separator: "\n"))
+      """
+  }
+
+  /// What happened to requests that run once; empty if there were none.
+  private var onceText: String {
+    guard once.requests > 0 else { return "" }
+    let crashes = OncePoint.allCases.map { "\(once.crashes[$0, default: 0].grouped) at the \($0)" }
+    return """
+
+      \(once.requests.grouped) requests that run once, made \(once.uses.grouped) times, ran \
+      \(once.runs.grouped) times, \(once.replays.grouped) replays
+      crashes of them: \(crashes.joined(separator: ", "))
       """
   }
 
@@ -166,6 +180,10 @@ struct ScenarioTotal: Sendable {
     var object: [String: Any] = [
       "profile": profile, "seeds": seeds, "requests": requests, "succeeded": succeeded,
       "streams": streams, "completedStreams": completedStreams, "items": items,
+      "once": [
+        "requests": once.requests, "uses": once.uses, "runs": once.runs, "replays": once.replays,
+        "crashes": Dictionary(uniqueKeysWithValues: once.crashes.map { ("\($0.key)", $0.value) }),
+      ] as [String: Any],
       "virtualSeconds": virtualTime / .seconds(1), "realSeconds": realTime / .seconds(1),
       "traceHash": hashText,
       "faults": Dictionary(uniqueKeysWithValues: faults.map { ($0.key.rawValue, $0.value) }),
