@@ -205,7 +205,9 @@ extension Soak {
     switch fault.kind {
     case .kill, .drain:
       let server = servers[fault.target]
+      let begin = ContinuousClock.now
       guard try await server.end(with: fault.kind == .kill ? SIGKILL : SIGTERM) else { return }
+      if fault.kind == .drain { result.shutdowns.append(ContinuousClock.now - begin) }
       count(fault)
       try await Task.sleep(for: fault.length)
       try await server.start()

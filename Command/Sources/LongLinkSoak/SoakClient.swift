@@ -3,6 +3,7 @@
 import Logging
 import LongLink
 import LongLinkTesting
+import Synchronization
 
 /// The report of a process on its clients, sent every half second.
 struct SoakReport: Codable, Sendable {
@@ -18,6 +19,9 @@ struct SoakReport: Codable, Sendable {
   var failedAttempts: UInt64 = 0
   /// Connections on which a rule of the protocol was broken.
   var violations: UInt64 = 0
+  /// Credentials that were shown.
+  var credentials = 0
+  var streams = SoakStreams()
 
   static func += (lhs: inout SoakReport, rhs: SoakReport) {
     lhs.clients += rhs.clients
@@ -29,6 +33,8 @@ struct SoakReport: Codable, Sendable {
     lhs.connects += rhs.connects
     lhs.failedAttempts += rhs.failedAttempts
     lhs.violations += rhs.violations
+    lhs.credentials += rhs.credentials
+    lhs.streams += rhs.streams
   }
 }
 
@@ -46,8 +52,21 @@ actor SoakClient {
   private var started = 0
   private var ended = 0
   private var heldBack = 0
+  private var streams = SoakStreams()
+  /// How often the client had no connection any more, and was asked for its credential.
+  private let (losses, credentials) = (Counter(), Counter())
+  private let number: UInt32
 
   private static let mostOpen = 16
+  /// How often its network changes, as a share of the pauses between its requests.
+  private static let moves = 0.02
+
+  private final class Counter: Sendable {
+    private let storage = Atomic(0)
+
+    var value: Int { storage.load(ordering: .relaxed) }
+    func add() { storage.add(1, ordering: .relaxed) }
+  }
 
   /// `number` identifies the client within the soak.
   init(
@@ -55,6 +74,7 @@ actor SoakClient {
   ) throws {
     self.loop = loop
     self.ledger = ledger
+    self.number = UInt32(number)
     generator = SeededGenerator(seed: seed &+ UInt64(number) &* 0x9E37_79B9)
     nextKey = UInt64(number + 1) << 32
     var configuration = ClientConfiguration(servers: servers)
@@ -63,14 +83,32 @@ actor SoakClient {
     configuration.heartbeat = SoakTiming.heartbeat
     configuration.reconnect = SoakTiming.reconnect
     configuration.logger.logLevel = .critical
+    configuration.identity.credential = { [credentials] in
+      credentials.add()
+      return Array("client \(number)".utf8)
+    }
+    // The test of lost packets runs servers at an address that is not the loopback's.
+    configuration.identity.sendsCredentialUnencrypted = true
     client = try LongLinkClient(configuration, on: loop)
+    client.onPush(SoakType.news) { [losses, number = self.number] push in
+      guard let key = SoakRecord.key(in: push.body) else { return }
+      let record = SoakRecord(
+        key: key, .received(client: number, losses: UInt32(losses.value)))
+      ledger.append(record)
+    }
   }
 
   /// Makes `rate` requests per second, on average, until it is stopped.
   func run(rate: Double) async {
+    Task(executorPreference: loop) { [client, losses] in
+      for await state in client.states() where !state.isConnected { losses.add() }
+    }
+    let watching = Task(executorPreference: loop) { await self.watch() }
+    defer { watching.cancel() }
     while !isStopped {
       let pause = Double.random(in: 0...2 / rate, using: &generator)
       guard (try? await loop.sleep(for: .seconds(pause))) != nil, !isStopped else { return }
+      if Double.random(in: 0..<1, using: &generator) < SoakClient.moves { client.pathChanged() }
       if open < SoakClient.mostOpen { await begin() } else { heldBack += 1 }
     }
   }
@@ -128,6 +166,24 @@ actor SoakClient {
     }
   }
 
+  /// Reads a stream that comes back, for as long as the client runs.
+  private func watch() async {
+    let stream = client.stream(
+      SoakType.watch, resuming: { $0 ?? SoakRecord.bytes(of: 0) },
+      retryingWhen: { $0.response == SoakType.expired })
+    do {
+      for try await event in stream.events {
+        switch event {
+        case .item(let item): streams.took(SoakRecord.key(in: item))
+        case .resumed(let error, _): streams.resumed(after: error)
+        }
+      }
+      streams.ended += 1
+    } catch {
+      if !isStopped { streams.ended += 1 }
+    }
+  }
+
   /// Makes no more requests; open ones continue.
   func stop() { isStopped = true }
 
@@ -139,7 +195,8 @@ actor SoakClient {
       var report = SoakReport(
         clients: 1, open: open, started: started, ended: ended, heldBack: heldBack,
         connects: counters.connects, failedAttempts: counters.failedAttempts,
-        violations: counters.violations.values.reduce(0, +))
+        violations: counters.violations.values.reduce(0, +), credentials: credentials.value,
+        streams: streams)
       if case .connected = client.state { report.connected = 1 }
       return report
     }

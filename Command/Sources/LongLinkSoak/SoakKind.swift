@@ -9,10 +9,18 @@ enum SoakType {
   static let slow: MessageType = 2
   static let reject: MessageType = 3
   static let push: MessageType = 4
+  /// A broadcast of a server.
+  static let news: MessageType = 5
+  /// A stream of numbers.
+  static let watch: MessageType = 6
   static let nobody: MessageType = 99
 
   /// The code of the responses to `reject`.
   static let rejection: ResponseCode = 1234
+  /// The code with which a stream ends when the client's credential has expired.
+  static let expired: ResponseCode = 1235
+  /// The text with which a stream ends when its handler was told that the server drains.
+  static let told = "told of the drain"
 }
 
 /// The kinds of requests in a soak.

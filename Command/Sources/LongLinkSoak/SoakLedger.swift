@@ -36,22 +36,29 @@ struct SoakRecord: Equatable, Sendable {
     case ended(SoakOutcome)
     /// A server ran the request's handler.
     case executed
+    /// A client got a broadcast, after it had lost its connection so many times.
+    case received(client: UInt32, losses: UInt32)
+    /// A server did not send a broadcast to some client, whose output was full.
+    case withheld
   }
 
-  /// The request's idempotency key.
+  /// The request's idempotency key, or the broadcast's.
   let key: UInt64
   let event: Event
 
   static let size = 16
 
   var bytes: [UInt8] {
-    let (event, detail): (UInt8, UInt8) =
+    let event: [UInt8] =
       switch self.event {
-      case .started(let kind): (1, kind.rawValue)
-      case .ended(let outcome): (2, outcome.rawValue)
-      case .executed: (3, 0)
+      case .started(let kind): [1, kind.rawValue]
+      case .ended(let outcome): [2, outcome.rawValue]
+      case .executed: [3]
+      case .received(let client, let losses):
+        [4, 0] + SoakRecord.bytes(of: UInt64(client) << 24 | UInt64(losses)).suffix(6)
+      case .withheld: [5]
       }
-    return SoakRecord.bytes(of: key) + [event, detail] + [UInt8](repeating: 0, count: 6)
+    return SoakRecord.bytes(of: key) + event + [UInt8](repeating: 0, count: 8 - event.count)
   }
 
   init(key: UInt64, _ event: Event) {
@@ -74,6 +81,11 @@ struct SoakRecord: Equatable, Sendable {
       event = .ended(outcome)
     case (3, 0):
       event = .executed
+    case (4, 0):
+      let both = bytes.suffix(6).reduce(0) { $0 << 8 | UInt64($1) }
+      event = .received(client: UInt32(both >> 24), losses: UInt32(both & 0xFF_FFFF))
+    case (5, 0):
+      event = .withheld
     default:
       return nil
     }

@@ -10,6 +10,8 @@ enum SoakFinding: String, CaseIterable, Sendable {
   case ranThoughRefused = "requests that ran, though reported as refused"
   case unexpectedAnswer = "requests that got an unexpected response"
   case unknown = "executions of unknown requests"
+  case doubled = "broadcasts that came twice to a client"
+  case missed = "broadcasts that did not come to a connected client"
 }
 
 /// Compares the outcomes that clients saw with what servers did.
@@ -26,6 +28,7 @@ struct SoakVerdict {
   private(set) var outcomes: [SoakOutcome: Int] = [:]
   private(set) var pushes = 0
   private(set) var executions = 0
+  private(set) var broadcasts = SoakBroadcasts()
   /// Idempotent requests that ran more than once.
   private(set) var ranAgain = 0
 
@@ -39,9 +42,14 @@ struct SoakVerdict {
       case .ended(let outcome):
         entries[record.key, default: Entry()].endings += 1
         entries[record.key, default: Entry()].outcome = outcome
+      case .received(let client, let losses):
+        broadcasts.received(record.key, by: client, after: losses)
+      case .withheld: broadcasts.withheld(record.key)
       }
     }
     for key in entries.keys.sorted() { judge(key, entries[key]!) }
+    keys[.doubled] = broadcasts.doubled
+    keys[.missed] = broadcasts.missed
   }
 
   private mutating func judge(_ key: UInt64, _ entry: Entry) {
