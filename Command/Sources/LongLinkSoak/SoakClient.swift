@@ -123,6 +123,10 @@ actor SoakClient {
     ledger.append(SoakRecord(key: key, .started(kind)))
     guard kind != .push else { return await push(key, body) }
     let options = kind.options(key: key, using: &generator)
+    guard !kind.isPayment else {
+      Task { await self.pay(kind, key, body, options) }
+      return
+    }
     let task = client.request(kind.type, body, options: options, on: .connectionLoop) { result in
       let outcome = SoakClient.outcome(of: result, kind, body)
       self.assumeIsolated { $0.recordEnd(of: key, outcome) }
@@ -141,6 +145,37 @@ actor SoakClient {
       recordEnd(of: key, .succeeded)
     } catch {
       recordEnd(of: key, SoakOutcome(error.delivery))
+    }
+  }
+
+  /// Makes a payment. One in three has a ticket, under which it is made again twice.
+  private func pay(
+    _ kind: SoakKind, _ key: UInt64, _ body: [UInt8], _ options: RequestOptions
+  ) async {
+    var options = options
+    let ticket = OnceTicket(key: options.idempotencyKey)
+    if Int.random(in: 0..<3, using: &generator) == 0 { options.ticket = ticket }
+    var outcome = await payOnce(kind, key, body, options)
+    for _ in 0..<2 where options.ticket != nil && !isStopped {
+      let pause = Duration.milliseconds(Int.random(in: 0...1_000, using: &generator))
+      try? await loop.sleep(for: pause)
+      let next = await payOnce(kind, key, body, options)
+      let isNew = outcome == .succeeded && next == .succeeded && ticket?.isReplayed == false
+      outcome = isNew ? .unexpected : outcome.joined(next)
+    }
+    recordEnd(of: key, outcome)
+  }
+
+  private func payOnce(
+    _ kind: SoakKind, _ key: UInt64, _ body: [UInt8], _ options: RequestOptions
+  ) async -> SoakOutcome {
+    do {
+      let answer = try await client.request(kind.type, body, options: options)
+      guard let receipt = SoakPayments.receipt(in: answer) else { return .unexpected }
+      ledger.append(SoakRecord(key: key, .answered(receipt)))
+      return .succeeded
+    } catch {
+      return SoakClient.outcome(of: .failure(error), kind, body)
     }
   }
 

@@ -143,6 +143,7 @@ struct SoakSummary {
       "pushes: \(verdict.pushes.grouped); handlers ran \(verdict.executions.grouped) times, again "
         + "for \(verdict.ranAgain.grouped) idempotent requests",
       "broadcasts: \(verdict.broadcasts.count.grouped) came; \(streams)",
+      payments,
       "faults: \(faults.joined(separator: ", "))",
       "all clients were connected \(result.recovery.inSeconds) after the last fault",
       "",
@@ -161,6 +162,14 @@ struct SoakSummary {
     lines += result.problems.map { "FAILED: \($0)" }
     if result.usage.isEmpty { lines.append("Memory and descriptors were not measured: no /proc.") }
     return lines + SoakSummary.examples(verdict)
+  }
+
+  private var payments: String {
+    let payments = result.verdict.payments
+    return "payments: \(payments.asked.grouped) that run once, of which \(payments.made.grouped) "
+      + "were made; answers came again \(payments.repeated.grouped) times, and handlers ran again "
+      + "\(payments.ranAgain.grouped) times; \(payments.kept.grouped) records left; they are in "
+      + SoakPayments.storeText
   }
 
   private var streams: String {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Logging
 import LongLinkCommandSupport
+import LongLinkOnce
 import LongLinkServer
 
 /// A server of the soak: it notes each request in its ledger before it does the work.
@@ -29,9 +30,17 @@ struct SoakServerCommand: AsyncParsableCommand {
     configuration.identity.credentialGrace = SoakTiming.credentialGrace
     configuration.drain.spread = SoakTiming.drainSpread
     configuration.logger.logLevel = .error
-    let server = try LongLinkServer(configuration)
-    let ledger = try SoakLedger(path: ledger)
-    SoakServerCommand.install(on: server, ledger: ledger)
+    let lines = try SoakLedger(path: ledger)
+    try await SoakPayments.run(ledger: lines, path: ledger) { payments, once in
+      configuration.once = once
+      let server = try LongLinkServer(configuration)
+      SoakServerCommand.install(on: server, ledger: lines)
+      payments.install(on: server)
+      try await SoakServerCommand.run(server, lines)
+    }
+  }
+
+  private static func run(_ server: LongLinkServer, _ ledger: SoakLedger) async throws {
     var broadcasting: Task<Void, any Error>?
     do {
       try await server.run(until: .sigterm, .sigint, within: SoakTiming.drain) {
