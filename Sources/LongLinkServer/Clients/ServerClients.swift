@@ -72,6 +72,8 @@ final class ServerClients: Sendable {
   }
 
   private let state = Mutex(State())
+  /// The broadcasts that were handed to loops and have not ended there.
+  private let underWay = Atomic(0)
   private let shared: ServerClient.Shared
 
   init(mostHandedOver: Int) {
@@ -83,6 +85,13 @@ final class ServerClients: Sendable {
     let clients = state.withLock { $0.count + $0.others }
     return (clients, shared.pushesLost.load(ordering: .relaxed))
   }
+
+  /// Whether a loop has a broadcast yet to send.
+  var areBroadcastsUnderWay: Bool { underWay.load(ordering: .acquiring) > 0 }
+  /// Records that a broadcast is handed to a loop. Call it where the broadcast begins.
+  func broadcastHandedOver() { underWay.add(1, ordering: .relaxed) }
+  /// Records that a loop has sent a broadcast.
+  func broadcastEnded() { underWay.subtract(1, ordering: .releasing) }
 
   /// Begins a broadcast: calls `begin` with its number. No other broadcast begins meanwhile, so
   /// that all loops get broadcasts in the same order.
