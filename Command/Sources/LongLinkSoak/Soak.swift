@@ -124,7 +124,8 @@ actor Soak {
   }
 
   /// The server lists that clients get in turn: each server is first in one of them directly, and
-  /// in another through its relay. In a third it is alone, so that clients come back to its records.
+  /// in another through its relay. In a third it is alone, so that clients come back to its
+  /// records.
   private func serverLists() async throws -> [String] {
     var direct: [UInt16] = []
     for server in servers { direct.append(await server.port) }

@@ -18,7 +18,8 @@ struct SoakCommand: AsyncParsableCommand {
       servers send broadcasts. Some requests are payments, which run once: their records are in \
       SQLite files if the package has its trait SQLite. At the end it compares the outcomes that \
       callers saw with what handlers did and records have, and the broadcasts and items that came \
-      with those that were sent, and prints a table. If they differ, it exits with code 1 and keeps its ledgers.
+      with those that were sent, and prints a table. If they differ, it exits with code 1 and \
+      keeps its ledgers.
       """,
     subcommands: [SoakRunCommand.self, SoakServerCommand.self, SoakClientsCommand.self],
     defaultSubcommand: SoakRunCommand.self)

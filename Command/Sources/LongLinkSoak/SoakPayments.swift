@@ -15,8 +15,8 @@ import LongLinkOnceSQLite
 /// Of a charge, the handler makes the effect, and the server then keeps the answer. A transfer has
 /// both in one transaction, and runs again if a killed server leaves its end unknown.
 ///
-/// The records are in an SQLite file beside the server's ledger. Without the trait `SQLite` they are
-/// in memory, and a transfer is made as a charge is.
+/// The records are in an SQLite file beside the server's ledger. Without the trait `SQLite` they
+/// are in memory, and a transfer is made as a charge is.
 struct SoakPayments: Sendable {
   /// The receipts of charges are lines of the ledger.
   private let ledger: SoakLedger
