@@ -166,9 +166,10 @@ FUZZ_SECONDS ?= 60
 fuzz: setup
 	SWIFT="$(SWIFT)" FUZZ_SECONDS="$(FUZZ_SECONDS)" Scripts/fuzz.sh $(FUZZ)
 
-# Clients and servers under kills, freezes and partitions for ten minutes; SOAK adds options.
+# Clients and servers under kills, freezes and partitions for ten minutes, with payments that run once over
+# SQLite files; SOAK adds options.
 soak: setup
-	$(BUILD) $(COMMAND) --configuration release --product longlink-soak
+	$(BUILD) $(COMMAND) $(TRAITS) --configuration release --product longlink-soak
 	$(RELEASED)/longlink-soak $(SOAK)
 
 # Twelve thousand scenarios generated from seeds; every promise must hold in each.

@@ -35,7 +35,9 @@ let package = Package(
   ],
   traits: [
     .trait(name: "HTTP", description: "Commands that go over HTTP: --http, and `fetch`."),
-    .trait(name: "SQLite", description: "Answers in a file: `serve --once FILE`."),
+    .trait(
+      name: "SQLite",
+      description: "Answers in a file: `serve --once FILE`; the soak's payments over SQLite files."),
   ],
   dependencies: [
     .package(
@@ -48,6 +50,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(
       url: "https://github.com/HdrHistogram/hdrhistogram-swift", .upToNextMinor(from: "0.2.0")),
+    // Neither fetched nor built without the trait SQLite.
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
     .target(
@@ -100,7 +104,11 @@ let package = Package(
       dependencies: [
         "LongLinkCommandSupport",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
         .product(name: "LongLink", package: "longlink"),
+        .product(name: "LongLinkOnce", package: "longlink"),
+        .product(
+          name: "LongLinkOnceSQLite", package: "longlink", condition: .when(traits: ["SQLite"])),
         .product(name: "LongLinkServer", package: "longlink"),
         .product(name: "LongLinkTesting", package: "longlink"),
         .product(name: "Logging", package: "swift-log"),

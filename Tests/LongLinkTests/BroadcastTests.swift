@@ -105,6 +105,38 @@ import Testing
     }
   }
 
+  @Test func `a push to a principal is sent at once on its loop, but after earlier broadcasts`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(configure: {
+        $0.identity.authenticate = { try AuthenticationTests.byKey($0) }
+      })
+      let received = Tally<UInt8>()
+      let client = try stage.client(of: server) {
+        $0.identity.credential = { Array("key-ann".utf8) }
+        $0.identity.sendsCredentialUnencrypted = true
+      }
+      client.onPush(7) { received.add($0.body[0]) }
+      try await client.connect()
+      let loop = stage.serverLoop
+      let task = Task.detached(executorPreference: loop) {
+        let others = Tally<Void>()
+        loop.execute { others.add(()) }
+        let report = try await server.push(to: "ann", 7, [1])
+        #expect(report.queued == 1 && others.count == 0)
+        let broadcast = Task.immediate(executorPreference: loop) {
+          try await server.broadcast(7, [2])
+        }
+        #expect(try await server.push(to: "ann", 7, [3]).queued == 1)
+        #expect(try await broadcast.value.queued == 1)
+      }
+      try await task.value
+      await received.reached(3)
+      #expect(received.elements == [1, 2, 3])
+    }
+  }
+
   @Test func `a hook that a broadcast calls may end other connections`() async throws {
     try await Stage.simulate { stage, simulation in
       let ended = Tally<Int>()

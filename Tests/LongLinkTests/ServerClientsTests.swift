@@ -53,6 +53,38 @@ import Testing
     }
   }
 
+  @Test func `a client that comes back to another loop does not get a broadcast again`() throws {
+    let peers = (1...3).map { peer(UInt64($0)) }
+    let client = try #require(
+      clients.join(peers[0], ClientID(1, 1), principal: "ann", after: 0)
+    ).client
+    clients.broadcast { _ in for _ in 0..<2 { clients.broadcastHandedOver() } }
+    #expect(client.claims(1, for: peers[0]))
+    clients.broadcastEnded()
+    client.leave(peers[0])
+    #expect(clients.forget(client, since: try #require(client.ended())))
+    // The other loop has not begun it.
+    let again = try #require(clients.join(peers[1], ClientID(1, 1), principal: "ann", after: 0))
+    #expect(again.isNew && !again.client.claims(1, for: peers[1]))
+    #expect(again.client.claims(2, for: peers[1]))
+    let other = try #require(clients.join(peers[2], ClientID(1, 1), principal: "bob", after: 0))
+    #expect(other.client.claims(1, for: peers[2]))
+  }
+
+  @Test func `what clients had got is forgotten with the broadcast, and bounded meanwhile`() throws
+  {
+    clients.broadcast { _ in clients.broadcastHandedOver() }
+    for id in 1...3_000 as ClosedRange<UInt64> {
+      let (client, since) = try absent(id)
+      #expect(clients.forget(client, since: since))
+      #expect(clients.departedCount <= ServerClients.mostDeparted)
+    }
+    #expect(clients.departedCount > 0)
+    clients.broadcastEnded()
+    let (client, since) = try absent(1)
+    #expect(clients.forget(client, since: since) && clients.departedCount == 0)
+  }
+
   @Test func `a thousand connections of one identity leave four open`() throws {
     var told: [Peer] = []
     for id in 1...1_000 as ClosedRange<UInt64> {

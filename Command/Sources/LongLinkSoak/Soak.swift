@@ -124,7 +124,8 @@ actor Soak {
   }
 
   /// The server lists that clients get in turn: each server is first in one of them directly, and
-  /// in another through its relay.
+  /// in another through its relay. In a third it is alone, so that clients come back to its
+  /// records.
   private func serverLists() async throws -> [String] {
     var direct: [UInt16] = []
     for server in servers { direct.append(await server.port) }
@@ -133,7 +134,7 @@ actor Soak {
     return servers.indices.flatMap { first in
       [direct, relayed].map { ports in
         (ports[first...] + ports[..<first]).map { "127.0.0.1:\($0)" }.joined(separator: ",")
-      }
+      } + ["127.0.0.1:\(relayed[first])"]
     }
   }
 }
@@ -205,7 +206,9 @@ extension Soak {
     switch fault.kind {
     case .kill, .drain:
       let server = servers[fault.target]
+      let begin = ContinuousClock.now
       guard try await server.end(with: fault.kind == .kill ? SIGKILL : SIGTERM) else { return }
+      if fault.kind == .drain { result.shutdowns.append(ContinuousClock.now - begin) }
       count(fault)
       try await Task.sleep(for: fault.length)
       try await server.start()

@@ -3,6 +3,7 @@
 import Logging
 import LongLink
 import LongLinkTesting
+import Synchronization
 
 /// The report of a process on its clients, sent every half second.
 struct SoakReport: Codable, Sendable {
@@ -18,6 +19,9 @@ struct SoakReport: Codable, Sendable {
   var failedAttempts: UInt64 = 0
   /// Connections on which a rule of the protocol was broken.
   var violations: UInt64 = 0
+  /// Credentials that were shown.
+  var credentials = 0
+  var streams = SoakStreams()
 
   static func += (lhs: inout SoakReport, rhs: SoakReport) {
     lhs.clients += rhs.clients
@@ -29,6 +33,8 @@ struct SoakReport: Codable, Sendable {
     lhs.connects += rhs.connects
     lhs.failedAttempts += rhs.failedAttempts
     lhs.violations += rhs.violations
+    lhs.credentials += rhs.credentials
+    lhs.streams += rhs.streams
   }
 }
 
@@ -46,8 +52,21 @@ actor SoakClient {
   private var started = 0
   private var ended = 0
   private var heldBack = 0
+  private var streams = SoakStreams()
+  /// How often the client had no connection any more, and was asked for its credential.
+  private let (losses, credentials) = (Counter(), Counter())
+  private let number: UInt32
 
   private static let mostOpen = 16
+  /// How often its network changes, as a share of the pauses between its requests.
+  private static let moves = 0.02
+
+  private final class Counter: Sendable {
+    private let storage = Atomic(0)
+
+    var value: Int { storage.load(ordering: .relaxed) }
+    func add() { storage.add(1, ordering: .relaxed) }
+  }
 
   /// `number` identifies the client within the soak.
   init(
@@ -55,6 +74,7 @@ actor SoakClient {
   ) throws {
     self.loop = loop
     self.ledger = ledger
+    self.number = UInt32(number)
     generator = SeededGenerator(seed: seed &+ UInt64(number) &* 0x9E37_79B9)
     nextKey = UInt64(number + 1) << 32
     var configuration = ClientConfiguration(servers: servers)
@@ -63,14 +83,32 @@ actor SoakClient {
     configuration.heartbeat = SoakTiming.heartbeat
     configuration.reconnect = SoakTiming.reconnect
     configuration.logger.logLevel = .critical
+    configuration.identity.credential = { [credentials] in
+      credentials.add()
+      return Array("client \(number)".utf8)
+    }
+    // The test of lost packets runs servers at an address that is not the loopback's.
+    configuration.identity.sendsCredentialUnencrypted = true
     client = try LongLinkClient(configuration, on: loop)
+    client.onPush(SoakType.news) { [losses, number = self.number] push in
+      guard let key = SoakRecord.key(in: push.body) else { return }
+      let record = SoakRecord(
+        key: key, .received(client: number, losses: UInt32(losses.value)))
+      ledger.append(record)
+    }
   }
 
   /// Makes `rate` requests per second, on average, until it is stopped.
   func run(rate: Double) async {
+    Task(executorPreference: loop) { [client, losses] in
+      for await state in client.states() where !state.isConnected { losses.add() }
+    }
+    let watching = Task(executorPreference: loop) { await self.watch() }
+    defer { watching.cancel() }
     while !isStopped {
       let pause = Double.random(in: 0...2 / rate, using: &generator)
       guard (try? await loop.sleep(for: .seconds(pause))) != nil, !isStopped else { return }
+      if Double.random(in: 0..<1, using: &generator) < SoakClient.moves { client.pathChanged() }
       if open < SoakClient.mostOpen { await begin() } else { heldBack += 1 }
     }
   }
@@ -85,6 +123,10 @@ actor SoakClient {
     ledger.append(SoakRecord(key: key, .started(kind)))
     guard kind != .push else { return await push(key, body) }
     let options = kind.options(key: key, using: &generator)
+    guard !kind.isPayment else {
+      Task { await self.pay(kind, key, body, options) }
+      return
+    }
     let task = client.request(kind.type, body, options: options, on: .connectionLoop) { result in
       let outcome = SoakClient.outcome(of: result, kind, body)
       self.assumeIsolated { $0.recordEnd(of: key, outcome) }
@@ -103,6 +145,37 @@ actor SoakClient {
       recordEnd(of: key, .succeeded)
     } catch {
       recordEnd(of: key, SoakOutcome(error.delivery))
+    }
+  }
+
+  /// Makes a payment. One in three has a ticket, under which it is made again twice.
+  private func pay(
+    _ kind: SoakKind, _ key: UInt64, _ body: [UInt8], _ options: RequestOptions
+  ) async {
+    var options = options
+    let ticket = OnceTicket(key: options.idempotencyKey)
+    if Int.random(in: 0..<3, using: &generator) == 0 { options.ticket = ticket }
+    var outcome = await payOnce(kind, key, body, options)
+    for _ in 0..<2 where options.ticket != nil && !isStopped {
+      let pause = Duration.milliseconds(Int.random(in: 0...1_000, using: &generator))
+      try? await loop.sleep(for: pause)
+      let next = await payOnce(kind, key, body, options)
+      let isNew = outcome == .succeeded && next == .succeeded && ticket?.isReplayed == false
+      outcome = isNew ? .unexpected : outcome.joined(next)
+    }
+    recordEnd(of: key, outcome)
+  }
+
+  private func payOnce(
+    _ kind: SoakKind, _ key: UInt64, _ body: [UInt8], _ options: RequestOptions
+  ) async -> SoakOutcome {
+    do {
+      let answer = try await client.request(kind.type, body, options: options)
+      guard let receipt = SoakPayments.receipt(in: answer) else { return .unexpected }
+      ledger.append(SoakRecord(key: key, .answered(receipt)))
+      return .succeeded
+    } catch {
+      return SoakClient.outcome(of: .failure(error), kind, body)
     }
   }
 
@@ -128,6 +201,24 @@ actor SoakClient {
     }
   }
 
+  /// Reads a stream that comes back, for as long as the client runs.
+  private func watch() async {
+    let stream = client.stream(
+      SoakType.watch, resuming: { $0 ?? SoakRecord.bytes(of: 0) },
+      retryingWhen: { $0.response == SoakType.expired })
+    do {
+      for try await event in stream.events {
+        switch event {
+        case .item(let item): streams.took(SoakRecord.key(in: item))
+        case .resumed(let error, _): streams.resumed(after: error)
+        }
+      }
+      streams.ended += 1
+    } catch {
+      if !isStopped { streams.ended += 1 }
+    }
+  }
+
   /// Makes no more requests; open ones continue.
   func stop() { isStopped = true }
 
@@ -139,7 +230,8 @@ actor SoakClient {
       var report = SoakReport(
         clients: 1, open: open, started: started, ended: ended, heldBack: heldBack,
         connects: counters.connects, failedAttempts: counters.failedAttempts,
-        violations: counters.violations.values.reduce(0, +))
+        violations: counters.violations.values.reduce(0, +), credentials: credentials.value,
+        streams: streams)
       if case .connected = client.state { report.connected = 1 }
       return report
     }

@@ -13,9 +13,13 @@ struct SoakCommand: AsyncParsableCommand {
     abstract: "Tests clients and servers under kills, freezes and partitions.",
     discussion: """
       Starts server and client processes that use real sockets, keeps a constant load on them, \
-      and injects faults by a plan that the seed determines. At the end it compares the outcomes \
-      that callers saw with what handlers did, and prints a table. If they differ, it exits with \
-      code 1 and keeps its ledgers.
+      and injects faults by a plan that the seed determines. Meanwhile clients renew credentials \
+      every two seconds and move to other connections; each reads a stream that comes back, and \
+      servers send broadcasts. Some requests are payments, which run once: their records are in \
+      SQLite files if the package has its trait SQLite. At the end it compares the outcomes that \
+      callers saw with what handlers did and records have, and the broadcasts and items that came \
+      with those that were sent, and prints a table. If they differ, it exits with code 1 and \
+      keeps its ledgers.
       """,
     subcommands: [SoakRunCommand.self, SoakServerCommand.self, SoakClientsCommand.self],
     defaultSubcommand: SoakRunCommand.self)

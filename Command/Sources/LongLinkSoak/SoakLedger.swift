@@ -14,6 +14,16 @@ enum SoakOutcome: UInt8, CaseIterable, Sendable {
   /// The response is not the one that the server sends for such a request.
   case unexpected
 
+  /// From the least that is known of a request to the most: several uses of a ticket are one.
+  private static let ranks: [SoakOutcome] = [
+    .notSent, .refused, .sent, .answered, .succeeded, .unexpected,
+  ]
+
+  /// The outcome of a request that was made again, as its first use and the next one ended.
+  func joined(_ next: SoakOutcome) -> SoakOutcome {
+    SoakOutcome.ranks.last { $0 == self || $0 == next } ?? next
+  }
+
   /// Describes the number of requests with this outcome.
   func text(_ count: Int) -> String {
     switch self {
@@ -36,22 +46,38 @@ struct SoakRecord: Equatable, Sendable {
     case ended(SoakOutcome)
     /// A server ran the request's handler.
     case executed
+    /// A client got a broadcast, after it had lost its connection so many times.
+    case received(client: UInt32, losses: UInt32)
+    /// A server did not send a broadcast to some client, whose output was full.
+    case withheld
+    /// A server made a payment, and gave it this receipt, below 2^48.
+    case paid(UInt64)
+    /// A server's record of a payment has this receipt.
+    case kept(UInt64)
+    /// A client was answered with this receipt.
+    case answered(UInt64)
   }
 
-  /// The request's idempotency key.
+  /// The request's idempotency key, or the broadcast's.
   let key: UInt64
   let event: Event
 
   static let size = 16
 
   var bytes: [UInt8] {
-    let (event, detail): (UInt8, UInt8) =
+    let event: [UInt8] =
       switch self.event {
-      case .started(let kind): (1, kind.rawValue)
-      case .ended(let outcome): (2, outcome.rawValue)
-      case .executed: (3, 0)
+      case .started(let kind): [1, kind.rawValue]
+      case .ended(let outcome): [2, outcome.rawValue]
+      case .executed: [3]
+      case .received(let client, let losses):
+        [4, 0] + SoakRecord.bytes(of: UInt64(client) << 24 | UInt64(losses)).suffix(6)
+      case .withheld: [5]
+      case .paid(let receipt): SoakRecord.bytes(of: 6 << 56 | receipt)
+      case .kept(let receipt): SoakRecord.bytes(of: 7 << 56 | receipt)
+      case .answered(let receipt): SoakRecord.bytes(of: 8 << 56 | receipt)
       }
-    return SoakRecord.bytes(of: key) + [event, detail] + [UInt8](repeating: 0, count: 6)
+    return SoakRecord.bytes(of: key) + event + [UInt8](repeating: 0, count: 8 - event.count)
   }
 
   init(key: UInt64, _ event: Event) {
@@ -65,6 +91,7 @@ struct SoakRecord: Equatable, Sendable {
       return nil
     }
     let parts = Array(bytes.dropFirst(8).prefix(2))
+    let number = bytes.suffix(6).reduce(0) { $0 << 8 | UInt64($1) }
     switch (parts[0], parts[1]) {
     case (1, let raw):
       guard let kind = SoakKind(rawValue: raw) else { return nil }
@@ -74,6 +101,16 @@ struct SoakRecord: Equatable, Sendable {
       event = .ended(outcome)
     case (3, 0):
       event = .executed
+    case (4, 0):
+      event = .received(client: UInt32(number >> 24), losses: UInt32(number & 0xFF_FFFF))
+    case (5, 0):
+      event = .withheld
+    case (6, 0):
+      event = .paid(number)
+    case (7, 0):
+      event = .kept(number)
+    case (8, 0):
+      event = .answered(number)
     default:
       return nil
     }
@@ -114,7 +151,7 @@ final class SoakLedger: Sendable {
     precondition(written == bytes.count, "the ledger cannot be written")
   }
 
-  /// The lines of a file.
+  /// The lines of a file, and the payments in the file beside it.
   static func records(in path: String) throws -> [SoakRecord] {
     let data = try Data(contentsOf: URL(fileURLWithPath: path))
     let bytes = [UInt8](data)
@@ -123,6 +160,6 @@ final class SoakLedger: Sendable {
         throw ChildFailure("the ledger \(path) is damaged")
       }
       return record
-    }
+    } + SoakPayments.records(beside: path)
   }
 }

@@ -15,6 +15,8 @@ struct SoakResult: Sendable {
   var report = SoakReport()
   var duration = Duration.zero
   var verdict = SoakVerdict([])
+  /// How long servers took to end after SIGTERM.
+  var shutdowns: [Duration] = []
 
   /// One line of the summary, with what was found and what is allowed.
   struct Check: Sendable {
@@ -38,6 +40,45 @@ struct SoakResult: Sendable {
     clients * 4 * faults.values.reduce(0, +)
   }
 
+  /// Each fault that delays a client or a server may let the credentials of all clients expire, and
+  /// so may a busy machine.
+  func mostExpired(_ clients: Int) -> Int {
+    let delays = [SoakPlan.Kind.freeze, .pause, .partition].reduce(0) { $0 + (faults[$1] ?? 0) }
+    return clients * (1 + delays)
+  }
+
+  /// A quarter of what clients show that renew each two seconds: they are not always connected.
+  func fewestCredentials(_ clients: Int) -> Int {
+    clients * Int(duration / SoakTiming.validity) / 4
+  }
+
+  private func checksOfStreams(_ clients: Int) -> [Check] {
+    func none(_ subject: String, _ count: Int) -> Check {
+      Check(subject: subject, found: "\(count)", allowed: "0", holds: count == 0)
+    }
+    let streams = report.streams
+    let (expired, credentials) = (mostExpired(clients), fewestCredentials(clients))
+    var checks = [
+      none("items of streams that came twice, or not", streams.wrong),
+      none("streams that did not come back", streams.ended),
+      none("streams that a drain has cut off", streams.cutOff),
+      Check(
+        subject: "streams of expired credentials", found: "\(streams.expired)",
+        allowed: "\(expired)", holds: streams.expired <= expired),
+      Check(
+        subject: "credentials, at least", found: "\(report.credentials)",
+        allowed: "\(credentials)", holds: report.credentials >= credentials),
+    ]
+    if let longest = shutdowns.max() {
+      let allowed = SoakTiming.drain + .seconds(1)
+      checks.append(
+        Check(
+          subject: "the longest shutdown", found: longest.inSeconds, allowed: allowed.inSeconds,
+          holds: longest <= allowed))
+    }
+    return checks
+  }
+
   func checks(clients: Int) -> [Check] {
     var checks = SoakFinding.allCases.map { finding in
       let count = verdict.count(finding)
@@ -55,6 +96,7 @@ struct SoakResult: Sendable {
         subject: "protocol violations", found: "\(report.violations)", allowed: "0",
         holds: report.violations == 0),
     ]
+    checks += checksOfStreams(clients)
     if descriptors.first > 0 {
       let allowed = SoakResult.mostDescriptors(after: descriptors.first)
       checks.append(
@@ -100,6 +142,8 @@ struct SoakSummary {
       "requests: \(verdict.started.grouped), of which \(outcomes.joined(separator: ", "))",
       "pushes: \(verdict.pushes.grouped); handlers ran \(verdict.executions.grouped) times, again "
         + "for \(verdict.ranAgain.grouped) idempotent requests",
+      "broadcasts: \(verdict.broadcasts.count.grouped) came; \(streams)",
+      payments,
       "faults: \(faults.joined(separator: ", "))",
       "all clients were connected \(result.recovery.inSeconds) after the last fault",
       "",
@@ -118,6 +162,21 @@ struct SoakSummary {
     lines += result.problems.map { "FAILED: \($0)" }
     if result.usage.isEmpty { lines.append("Memory and descriptors were not measured: no /proc.") }
     return lines + SoakSummary.examples(verdict)
+  }
+
+  private var payments: String {
+    let payments = result.verdict.payments
+    return "payments: \(payments.asked.grouped) that run once, of which \(payments.made.grouped) "
+      + "were made; answers came again \(payments.repeated.grouped) times, and handlers ran again "
+      + "\(payments.ranAgain.grouped) times; \(payments.kept.grouped) records left; they are in "
+      + SoakPayments.storeText
+  }
+
+  private var streams: String {
+    let streams = result.report.streams
+    return "streams: \(Int(streams.items).grouped) items, opened again after \(streams.moved) "
+      + "moves, \(streams.lost) losses, \(streams.told) drains and \(streams.expired) expired "
+      + "credentials"
   }
 
   /// Some keys of each finding, to look up in the ledgers.

@@ -6,6 +6,14 @@ import LongLink
 enum SoakTiming {
   static let heartbeat = Heartbeat(interval: .seconds(1), timeout: .seconds(1))
   static let deadline = Duration.seconds(10)
+  /// How long a server accepts a credential. A client renews it after 75 to 90 % of this time,
+  /// about every two seconds.
+  static let validity = Duration.milliseconds(2_500)
+  /// How long the requests of a client may run on whose credential has expired. It is longer than a
+  /// drain, so that handlers can tell them apart.
+  static let credentialGrace = Duration.seconds(5)
+  /// The time between two broadcasts of a server, and between two items of a stream.
+  static let broadcasts = Duration.milliseconds(250)
   static let connectTimeout = Duration.seconds(3)
   /// How long a draining server lets requests finish.
   static let drain = Duration.seconds(2)

@@ -8,8 +8,24 @@ enum SoakFinding: String, CaseIterable, Sendable {
   case ranTwice = "requests that ran more than once"
   case ranThoughNotSent = "requests that ran, though reported as not sent"
   case ranThoughRefused = "requests that ran, though reported as refused"
+  case paidTwice = "payments that were made more than once"
+  case wrongReceipt = "payments whose answer or record is not their receipt"
   case unexpectedAnswer = "requests that got an unexpected response"
   case unknown = "executions of unknown requests"
+  case doubled = "broadcasts that came twice to a client"
+  case missed = "broadcasts that did not come to a connected client"
+}
+
+/// How many payments there were.
+struct SoakPaymentCounts {
+  var asked = 0
+  var made = 0
+  /// Answers that a client got again.
+  var repeated = 0
+  /// Runs after the first one, whose end was unknown.
+  var ranAgain = 0
+  /// Records that are left.
+  var kept = 0
 }
 
 /// Compares the outcomes that clients saw with what servers did.
@@ -19,6 +35,10 @@ struct SoakVerdict {
     var endings = 0
     var outcome: SoakOutcome?
     var executions = 0
+    var paid: [UInt64] = []
+    /// The receipts in the server's record, and those that the client got.
+    var kept: [UInt64] = []
+    var answers: [UInt64] = []
   }
 
   private(set) var keys: [SoakFinding: [UInt64]] = [:]
@@ -26,8 +46,10 @@ struct SoakVerdict {
   private(set) var outcomes: [SoakOutcome: Int] = [:]
   private(set) var pushes = 0
   private(set) var executions = 0
+  private(set) var broadcasts = SoakBroadcasts()
   /// Idempotent requests that ran more than once.
   private(set) var ranAgain = 0
+  private(set) var payments = SoakPaymentCounts()
 
   /// Checks all lines of all ledgers, in any order.
   init(_ records: some Sequence<SoakRecord>) {
@@ -39,9 +61,17 @@ struct SoakVerdict {
       case .ended(let outcome):
         entries[record.key, default: Entry()].endings += 1
         entries[record.key, default: Entry()].outcome = outcome
+      case .received(let client, let losses):
+        broadcasts.received(record.key, by: client, after: losses)
+      case .withheld: broadcasts.withheld(record.key)
+      case .paid(let receipt): entries[record.key, default: Entry()].paid.append(receipt)
+      case .kept(let receipt): entries[record.key, default: Entry()].kept.append(receipt)
+      case .answered(let receipt): entries[record.key, default: Entry()].answers.append(receipt)
       }
     }
     for key in entries.keys.sorted() { judge(key, entries[key]!) }
+    keys[.doubled] = broadcasts.doubled
+    keys[.missed] = broadcasts.missed
   }
 
   private mutating func judge(_ key: UInt64, _ entry: Entry) {
@@ -51,6 +81,13 @@ struct SoakVerdict {
       return
     }
     if kind == .idempotent, entry.executions > 1 { ranAgain += 1 }
+    if kind.isPayment {
+      payments.asked += 1
+      payments.made += entry.paid.isEmpty ? 0 : 1
+      payments.repeated += max(0, entry.answers.count - 1)
+      payments.ranAgain += max(0, entry.executions - 1)
+      payments.kept += entry.kept.count
+    }
     if kind == .push { pushes += 1 } else { started += 1 }
     if let outcome = entry.outcome, kind != .push { outcomes[outcome, default: 0] += 1 }
     for finding in SoakVerdict.findings(entry, kind) { keys[finding, default: []].append(key) }
@@ -60,7 +97,12 @@ struct SoakVerdict {
     var findings: [SoakFinding] = []
     if entry.endings == 0 { findings.append(.neverEnded) }
     if entry.endings > 1 { findings.append(.endedTwice) }
-    if entry.executions > 1, kind != .idempotent { findings.append(.ranTwice) }
+    if entry.executions > 1, kind != .idempotent, kind != .transfer { findings.append(.ranTwice) }
+    if entry.paid.count > 1 { findings.append(.paidTwice) }
+    let isReceipt = entry.paid.contains
+    if !entry.kept.allSatisfy(isReceipt) || !entry.answers.allSatisfy(isReceipt) {
+      findings.append(.wrongReceipt)
+    }
     switch entry.outcome {
     case .succeeded where kind != .push, .answered:
       if entry.executions == 0 { findings.append(.lost) }

@@ -71,7 +71,11 @@ import Testing
     _ = try await client.request(1, [UInt8](repeating: 0, count: 8))
     server.tool.send(SIGSTOP)
     let frozen = clock.now
-    let end = await found.value
+    let end = await withTaskCancellationHandler {
+      await found.value
+    } onCancel: {
+      found.cancel()
+    }
     #expect(lastAnswer.duration(to: end) >= FreezeTests.heartbeat.interval)
     let bound = FreezeTests.heartbeat.interval + FreezeTests.heartbeat.timeout
     #expect(frozen.duration(to: end) <= bound + FreezeTests.slack)

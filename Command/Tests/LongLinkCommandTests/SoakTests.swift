@@ -16,6 +16,11 @@ import Testing
     #expect(!end.text.contains("FAILED"))
     let rows = end.lines.filter { $0.hasSuffix("  ok") }
     #expect(rows.count >= SoakFinding.allCases.count + 2)
+    let payments = try #require(end.lines.first { $0.hasPrefix("payments: ") })
+    // Asked for, made, and how often answers came again and handlers ran again.
+    let counts = payments.split(separator: " ").compactMap { Int($0) }
+    #expect(counts.count == 5 && counts[0] >= counts[1] && counts[1] > 0, "\(payments)")
+    #expect(counts.count == 5 && counts[2] > 0, "\(payments)")
   }
 
   @Test func `a soak that is stopped leaves no process and no file behind`() async throws {
@@ -60,6 +65,7 @@ import Testing
     (.slow, .sent, 0), (.slow, .sent, 1),
     (.idempotent, .succeeded, 1), (.idempotent, .succeeded, 2), (.idempotent, .sent, 3),
     (.push, .succeeded, 0), (.push, .succeeded, 1), (.push, .notSent, 0),
+    (.charge, .succeeded, 1), (.transfer, .succeeded, 2),
   ])
   func `truthful ledgers pass`(
     _ kind: SoakKind, _ outcome: SoakOutcome, _ executions: Int
@@ -82,6 +88,7 @@ import Testing
     (.ranThoughNotSent, .push, [.notSent], 1),
     (.ranThoughRefused, .small, [.refused], 1),
     (.unexpectedAnswer, .large, [.unexpected], 1),
+    (.ranTwice, .charge, [.succeeded], 2),
     (.unknown, nil, [], 1),
   ])
   func `each contradiction in the ledgers is found`(
@@ -91,10 +98,61 @@ import Testing
     #expect(verdict.keys == [finding: [7]])
   }
 
+  private static func broadcasts(
+    _ receipts: [(UInt32, UInt32, UInt64)], withheld: [UInt64] = []
+  ) -> [SoakFinding: [UInt64]] {
+    func key(_ number: UInt64) -> UInt64 { SoakBroadcasts.key(run: 3, number: number) }
+    var records = withheld.map { SoakRecord(key: key($0), .withheld) }
+    for (client, losses, number) in receipts {
+      records.append(SoakRecord(key: key(number), .received(client: client, losses: losses)))
+    }
+    return SoakVerdict(records).keys.mapValues { keys in keys.map { $0 & 0xFF_FFFF } }
+  }
+
+  /// Receipts have a client, how often it had lost its connection, and the broadcast's number.
+  @Test func `a broadcast that came twice, or not, to a connected client is found`() {
+    let whole: [(UInt32, UInt32, UInt64)] = [(1, 0, 4), (1, 0, 6), (1, 0, 5), (2, 0, 9)]
+    #expect(SoakTests.broadcasts(whole).isEmpty)
+    #expect(SoakTests.broadcasts(whole + [(1, 0, 8)]) == [.missed: [7]])
+    #expect(SoakTests.broadcasts(whole + [(1, 0, 8)], withheld: [7]).isEmpty)
+    // What was sent while the client had lost its connection need not come.
+    #expect(SoakTests.broadcasts(whole + [(1, 1, 8), (1, 1, 9)]).isEmpty)
+    // Nothing comes again, also after a loss.
+    #expect(SoakTests.broadcasts(whole + [(1, 1, 6)]) == [.doubled: [6]])
+  }
+
+  @Test func `an item that comes again, or is left out, is found`() {
+    var streams = SoakStreams()
+    for number in [1, 2, 2, 3, 5] as [UInt64] { streams.took(number) }
+    #expect(streams.items == 5 && streams.wrong == 2)
+  }
+
+  @Test(arguments: [
+    (SoakOutcome.succeeded, [5], [5, 5], [] as [SoakFinding]),
+    (.sent, [5], [5], []), (.sent, [5], [], []), (.sent, [], [], []),
+    (.succeeded, [5, 6], [5], [.paidTwice]),
+    (.sent, [5, 5], [], [.paidTwice]),
+    (.succeeded, [], [5], [.wrongReceipt]),
+    (.succeeded, [5], [5, 6], [.wrongReceipt]),
+  ])
+  func `a payment that was made twice, or whose answers differ, is found`(
+    _ outcome: SoakOutcome, _ paid: [UInt64], _ answers: [UInt64], _ findings: [SoakFinding]
+  ) {
+    // A transfer may run again, if its first run has left nothing.
+    let events: [SoakRecord.Event] =
+      [.started(.transfer), .executed, .executed, .ended(outcome)] + paid.map { .paid($0) }
+    for seen in [answers.map { SoakRecord.Event.answered($0) }, answers.map { .kept($0) }] {
+      let verdict = SoakVerdict((events + seen).map { SoakRecord(key: 7, $0) })
+      #expect(verdict.keys == Dictionary(uniqueKeysWithValues: findings.map { ($0, [7]) }))
+    }
+  }
+
   @Test func `a record is read as it was written`() {
     let events =
       SoakKind.allCases.map(SoakRecord.Event.started)
-      + SoakOutcome.allCases.map(SoakRecord.Event.ended) + [.executed]
+      + SoakOutcome.allCases.map(SoakRecord.Event.ended)
+      + [.executed, .withheld, .received(client: 0x01_0203, losses: 0x0A_0B0C)]
+      + [.paid(0x01_0203_0405), .kept(1 << 48 - 1), .answered(0)]
     for event in events {
       let record = SoakRecord(key: 0x0123_4567_89AB_CDEF, event)
       #expect(record.bytes.count == SoakRecord.size)

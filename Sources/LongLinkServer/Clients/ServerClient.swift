@@ -149,14 +149,19 @@ final class ServerClient: PeerClient {
   var open: [Peer] { state.withLock { $0.open } }
   var connected: [Peer] { state.withLock { ($0.rest?.leaving ?? []) + $0.open } }
 
+  /// The number of the last broadcast that was sent on connections that have left.
+  var sent: UInt64 { state.withLock { $0.rest?.sent ?? 0 } }
+
   /// Makes a newly opened connection the current one, and returns the older ones. `broadcast` is
   /// the last broadcast that has begun, and `last` the last one that has begun on the connection's
-  /// loop.
-  func join(_ peer: Peer, since broadcast: UInt64, onLoop last: UInt64) -> Older {
+  /// loop. `sent` is the last one that the client got before it was forgotten.
+  func join(
+    _ peer: Peer, since broadcast: UInt64, onLoop last: UInt64, sent: UInt64 = 0
+  ) -> Older {
     state.withLock { state in
       guard let previous = state.current else {
         // Broadcasts that have not begun on this loop come here, as to any new client.
-        state.current = Member(peer: peer, since: last, sent: state.rest?.sent ?? 0)
+        state.current = Member(peer: peer, since: last, sent: state.rest?.sent ?? sent)
         state.rest?.failure = nil
         return Older()
       }

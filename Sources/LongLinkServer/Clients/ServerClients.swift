@@ -43,6 +43,12 @@ final class ServerClients: Sendable {
     }
   }
 
+  /// A client that is forgotten.
+  private struct Departed: Hashable {
+    let clientID: ClientID
+    let principal: String?
+  }
+
   private struct State {
     /// By a hash of their `client_id` and principal, and of their principal: the clients have both,
     /// and so few bytes are here.
@@ -55,6 +61,9 @@ final class ServerClients: Sendable {
     var away: Set<UInt64> = []
     /// The number of the last broadcast that has begun.
     var broadcasts: UInt64 = 0
+    /// The last broadcasts that clients have got which left while one was under way. On another
+    /// loop its turn may be yet to come, and the client may be back there.
+    var departed: [Departed: UInt64] = [:]
 
     func clients(of principal: String) -> [ServerClient] {
       (byPrincipal[principal.hashValue]?.all ?? []).filter { $0.isOf(principal) }
@@ -71,18 +80,33 @@ final class ServerClients: Sendable {
     }
   }
 
+  /// The most forgotten clients of which it is known what they have got. Beyond it, one may get a
+  /// broadcast twice.
+  static let mostDeparted = 1_024
+
   private let state = Mutex(State())
+  /// The broadcasts that were handed to loops and have not ended there.
+  private let underWay = Atomic(0)
   private let shared: ServerClient.Shared
 
   init(mostHandedOver: Int) {
     shared = ServerClient.Shared(mostHandedOver: mostHandedOver)
   }
 
+  var departedCount: Int { state.withLock { $0.departed.count } }
+
   /// The number of connected or awaited clients, and of pushes that were lost between loops.
   var counts: (clients: Int, pushesLost: UInt64) {
     let clients = state.withLock { $0.count + $0.others }
     return (clients, shared.pushesLost.load(ordering: .relaxed))
   }
+
+  /// Whether a loop has a broadcast yet to send.
+  var areBroadcastsUnderWay: Bool { underWay.load(ordering: .acquiring) > 0 }
+  /// Records that a broadcast is handed to a loop. Call it where the broadcast begins.
+  func broadcastHandedOver() { underWay.add(1, ordering: .relaxed) }
+  /// Records that a loop has sent a broadcast.
+  func broadcastEnded() { underWay.subtract(1, ordering: .releasing) }
 
   /// Begins a broadcast: calls `begin` with its number. No other broadcast begins meanwhile, so
   /// that all loops get broadcasts in the same order.
@@ -125,7 +149,12 @@ final class ServerClients: Sendable {
       state.count += 1
       if let key { Self.insert(client, at: key, in: &state.byID) }
       if let principal { Self.insert(client, at: principal.hashValue, in: &state.byPrincipal) }
-      return (client, true, client.join(peer, since: state.broadcasts, onLoop: last))
+      var sent: UInt64 = 0
+      if let clientID, !state.departed.isEmpty {
+        let departed = Departed(clientID: clientID, principal: principal)
+        sent = state.departed.removeValue(forKey: departed) ?? 0
+      }
+      return (client, true, client.join(peer, since: state.broadcasts, onLoop: last, sent: sent))
     }
   }
 
@@ -138,6 +167,12 @@ final class ServerClients: Sendable {
       guard client.isGone(since: absence) else { return false }
       if let clientID = client.clientID {
         Self.remove(client, at: Self.key(clientID, client.principal), from: &state.byID)
+        let isOver = !areBroadcastsUnderWay
+        if isOver || state.departed.count >= Self.mostDeparted { state.departed = [:] }
+        if !isOver {
+          let departed = Departed(clientID: clientID, principal: client.principal)
+          state.departed[departed] = client.sent
+        }
       }
       if let name = client.principal {
         Self.remove(client, at: name.hashValue, from: &state.byPrincipal)

@@ -16,6 +16,23 @@ extension ServerLane: TurnHandler {
     if !sweeps.isRunning { sweepOn() }
   }
 
+  /// Pushes to the clients of these connections at once. Call it only if no broadcast and no sweep
+  /// is under way.
+  func broadcastNow(
+    _ broadcast: Broadcast, number: UInt64, to peers: [Peer]
+  ) -> BroadcastReport {
+    // A hook for the end of a connection may add a sweep.
+    sweeps.isRunning = true
+    broadcastsBegun = number
+    var report = BroadcastReport()
+    for peer in peers {
+      guard let connection = connections[peer.connectionID] else { continue }
+      report.count(broadcast, number: number, on: connection)
+    }
+    sweepLater()
+    return report
+  }
+
   /// Drains connections, ahead of waiting broadcasts. Calls `completion` when each was sent a
   /// goaway.
   func drain(
@@ -39,8 +56,22 @@ extension ServerLane: TurnHandler {
       if let connection = connections[id] { sweep.visit(connection) }
     }
     sweep.rest = rest.dropFirst(Sweep.slice)
-    if rest.count > Sweep.slice { sweeps[keyPath: line].begun = sweep } else { sweep.ends() }
-    // A sweep that is added now also waits for the next turn, since each turn has one slice.
+    if rest.count > Sweep.slice { sweeps[keyPath: line].begun = sweep } else { end(sweep) }
+    sweepLater()
+  }
+
+  private func end(_ sweep: Sweep) {
+    switch sweep.work {
+    case .broadcast(_, _, let gate):
+      shared.clients.broadcastEnded()
+      gate.open(sweep.report)
+    case .drain(_, _, let completion): completion()
+    }
+  }
+
+  /// Goes on at the end of the turn if there is more to do. A sweep that is added now also waits
+  /// for the next turn, since each turn has one slice.
+  private func sweepLater() {
     sweeps.isRunning = !sweeps.drains.isEmpty || !sweeps.broadcasts.isEmpty
     if sweeps.isRunning { loop.atEndOfTurn(self, token: 0) }
   }

@@ -23,19 +23,19 @@ struct Sweep {
   mutating func visit(_ connection: ServerConnection) {
     switch work {
     case .broadcast(let broadcast, let number, _):
-      guard !connection.link.connection.settings.isShort else { return }
-      if let client = connection.client, !client.claims(number, for: connection.peer) { return }
-      report.count(broadcast.send(on: connection.link))
+      report.count(broadcast, number: number, on: connection)
     case .drain(let notice, let end, _):
       connection.drain(within: max(0, end - connection.peer.loop.now), notice) {}
     }
   }
+}
 
-  func ends() {
-    switch work {
-    case .broadcast(_, _, let gate): gate.open(report)
-    case .drain(_, _, let completion): completion()
-    }
+extension BroadcastReport {
+  /// Sends a broadcast on a connection, if it is its client's to send it on, and counts it.
+  mutating func count(_ broadcast: Broadcast, number: UInt64, on connection: ServerConnection) {
+    guard !connection.link.connection.settings.isShort else { return }
+    if let client = connection.client, !client.claims(number, for: connection.peer) { return }
+    count(broadcast.send(on: connection.link))
   }
 }
 

@@ -30,14 +30,27 @@ extension LongLinkServer {
     let broadcast = try Broadcast(type, body, closingSlow: closesSlow, in: settings.dialect)
     let lanes = lanesNow
     var gates: [Gate<BroadcastReport>] = []
+    var here: (lane: LoopBound<ServerLane>, number: UInt64, peers: [Peer])?
     shared.clients.broadcast(to: principal) { number, peers in
+      // Nothing waits before it, and its connections are on this loop: it needs no turn of its own.
+      if !shared.clients.areBroadcastsUnderWay,
+        let (loop, lane) = lanes.first(where: { $0.0.isCurrent }), !lane.value.sweeps.isRunning,
+        peers.allSatisfy({ $0.loop === loop })
+      {
+        here = (lane, number, peers)
+        return
+      }
       for (loop, lane) in lanes {
         let ids = peers.compactMap { $0.loop === loop ? $0.connectionID : nil }
         guard !ids.isEmpty else { continue }
         let gate = Gate<BroadcastReport>()
+        shared.clients.broadcastHandedOver()
         loop.executeInOrder { lane.value.broadcast(broadcast, number: number, to: ids, gate) }
         gates.append(gate)
       }
+    }
+    if let here {
+      return here.lane.value.broadcastNow(broadcast, number: here.number, to: here.peers)
     }
     return await sum(of: gates)
   }
@@ -68,6 +81,7 @@ extension LongLinkServer {
     let gates = lanes.map { _ in Gate<BroadcastReport>() }
     shared.clients.broadcast { number in
       for ((loop, lane), gate) in zip(lanes, gates) {
+        shared.clients.broadcastHandedOver()
         loop.executeInOrder { lane.value.broadcast(broadcast, number: number, gate) }
       }
     }

@@ -17,6 +17,11 @@ struct RawClient {
       unsafe RawClient.with(
         port: UInt16(port) ?? 0, host: 1, { unsafe connect(descriptor, $0, $1) }) == 0
     else { throw CocoaError(.featureUnsupported) }
+    // Reading ends if nothing comes for so long, so that a test fails that would hang.
+    var limit = timeval(tv_sec: 300, tv_usec: 0)
+    let size = socklen_t(MemoryLayout<timeval>.size)
+    // The system reads the value during the call.
+    unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
   }
 
   /// Calls a function with an address of the loopback network.

@@ -14,6 +14,9 @@ struct Finished {
 }
 
 /// A `longlink` that runs as a process of its own, and is killed with whoever holds it.
+///
+/// It is killed too if a task that waits for it is cancelled, as by the time limit of a test: then
+/// its output ends, and the test fails.
 final class Tool: Sendable {
   private let process = Process()
   private let input = Pipe()
@@ -80,7 +83,11 @@ final class Tool: Sendable {
   /// The next line of its standard output; nil at its end.
   func nextLine() async -> String? {
     let handle = output.fileHandleForReading
-    return await onThread { Tool.readLine(handle) }
+    return await killedOnCancel { await onThread { Tool.readLine(handle) } }
+  }
+
+  private func killedOnCancel<Value: Sendable>(_ wait: () async -> Value) async -> Value {
+    await withTaskCancellationHandler(operation: wait) { send(SIGKILL) }
   }
 
   /// Sends a signal at the first line that contains a word, and returns that line.
@@ -89,13 +96,15 @@ final class Tool: Sendable {
   func send(_ signal: Int32, atLineWith word: String) async -> String? {
     let handle = output.fileHandleForReading
     let process = process
-    return await onThread {
-      while let line = Tool.readLine(handle) {
-        guard line.contains(word) else { continue }
-        kill(process.processIdentifier, signal)
-        return line
+    return await killedOnCancel {
+      await onThread {
+        while let line = Tool.readLine(handle) {
+          guard line.contains(word) else { continue }
+          kill(process.processIdentifier, signal)
+          return line
+        }
+        return nil
       }
-      return nil
     }
   }
 
@@ -111,18 +120,20 @@ final class Tool: Sendable {
   /// The next line of its standard error; nil at its end.
   func nextErrorLine() async -> String? {
     let handle = errors.fileHandleForReading
-    return await onThread { Tool.readLine(handle) }
+    return await killedOnCancel { await onThread { Tool.readLine(handle) } }
   }
 
   /// Waits for its end, and returns what has not been read yet.
   func finish() async -> Finished {
     let (stdout, stderr) = (output.fileHandleForReading, errors.fileHandleForReading)
-    async let output = onThread { (try? stdout.readToEnd()) ?? Data() }
-    async let errors = onThread { (try? stderr.readToEnd()) ?? Data() }
     let process = process
-    async let end: Void = onThread { process.waitUntilExit() }
-    let (outputData, errorData) = await (output, errors)
-    await end
+    let (outputData, errorData) = await killedOnCancel {
+      async let output = onThread { (try? stdout.readToEnd()) ?? Data() }
+      async let errors = onThread { (try? stderr.readToEnd()) ?? Data() }
+      async let end: Void = onThread { process.waitUntilExit() }
+      await end
+      return await (output, errors)
+    }
     return Finished(
       output: [UInt8](outputData), errors: String(decoding: errorData, as: UTF8.self),
       code: process.terminationReason == .exit ? process.terminationStatus : nil)
