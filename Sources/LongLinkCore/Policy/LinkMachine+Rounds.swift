@@ -68,11 +68,18 @@ extension LinkMachine {
     roundState = .none
   }
 
-  /// Drops an attempt. The link of one that is being prepared ends as one that was replaced, since
+  /// Drops an attempt. If its handshake is complete, its link ends as one that was replaced, since
   /// its server may have sent something over it.
   private mutating func abandon(_ attempt: Attempt, _ reason: CloseReason, at now: LinkInstant) {
     effects.append(.abandon(attempt.id, reason))
-    if attempt.isPreparing { linger(attempt.id, at: now) }
+    if attempt.isHeld { linger(attempt.id, at: now) }
+  }
+
+  /// Drops a link whose attempt was dropped before its handshake was complete.
+  private mutating func dropLate(_ attempt: AttemptID, at now: LinkInstant) {
+    guard current?.id != attempt, !retired.contains(where: { $0.id == attempt }) else { return }
+    effects.append(.abandon(attempt, .left))
+    if mode != .closed { linger(attempt, at: now) }
   }
 
   private mutating func linger(_ attempt: AttemptID, at now: LinkInstant) {
@@ -176,8 +183,7 @@ extension LinkMachine {
   /// it was held without a limit, it gets the full time.
   package mutating func prepare(_ attempt: AttemptID, at now: LinkInstant) {
     guard let held = attempts.first(where: { $0.id == attempt }) else {
-      effects.append(.abandon(attempt, .left))
-      return
+      return dropLate(attempt, at: now)
     }
     hold(attempt, until: min(held.limit, now + settings.connectTimeout))
     attempts[0].isPreparing = true
@@ -187,7 +193,7 @@ extension LinkMachine {
   private mutating func hold(_ attempt: AttemptID, until limit: LinkInstant) {
     guard let held = attempts.first(where: { $0.id == attempt }) else { return }
     for other in attempts where other.id != attempt { effects.append(.abandon(other.id, .left)) }
-    attempts = [Attempt(id: attempt, address: held.address, limit: limit)]
+    attempts = [Attempt(id: attempt, address: held.address, limit: limit, isHeld: true)]
     nextStart = .distantFuture
     // The server has answered, so its other addresses are not tried in this round.
     nextAddress = addressCount
@@ -236,10 +242,8 @@ extension LinkMachine {
     _ attempt: AttemptID, provenAfter life: Int64, validFor validity: Int64? = nil,
     renewsInPlace: Bool = false, at now: LinkInstant, bits: () -> UInt64
   ) {
-    guard current?.id != attempt, !retired.contains(where: { $0.id == attempt }) else { return }
     guard let index = attempts.firstIndex(where: { $0.id == attempt }) else {
-      effects.append(.abandon(attempt, .left))
-      return
+      return dropLate(attempt, at: now)
     }
     let made = attempts.remove(at: index)
     abandonRound(at: now)

@@ -36,7 +36,8 @@ package final class Link {
   /// Whether the link has not ended.
   @safe @exclusivity(unchecked) package private(set) var isAlive = true
   @safe @exclusivity(unchecked) var owner: (any LinkOwner)?
-  var isConnected: Bool
+  /// Whether the transport is connected and secured.
+  package internal(set) var isConnected: Bool
   /// Whether the link ended before its transport was secured.
   private(set) var endedInHandshake = false
   /// The readiness for which the transport is watched.
