@@ -77,9 +77,12 @@ extension ClientConnection {
   }
 
   /// Cancels the call of `prepare`, because the connection has ended or is not going to be used.
+  /// Nothing waits for it any more.
   func cancelPreparation() {
-    preparation?.task.cancel()
-    preparation?.caller.connection = nil
+    guard let preparation, preparation.caller.connection != nil else { return }
+    preparation.task.cancel()
+    preparation.caller.connection = nil
+    requests.unpark()
   }
 
   /// Handles a goaway while `prepare` runs: the link finishes the requests that the server has

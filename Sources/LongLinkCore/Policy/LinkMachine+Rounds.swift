@@ -15,7 +15,8 @@ extension LinkMachine {
   mutating func beginRoundOnPath(at now: LinkInstant, bits: () -> UInt64) {
     guard current != nil else { return beginRoundWhenAllowed(at: now, bits: bits) }
     // All servers of the list may ask to stay away, if the link is to a named alternative.
-    if list.mayAskAt <= now { beginRound(at: now, for: .path, bits: bits) }
+    guard list.mayAskAt <= now else { return rearmPreferred(at: now, bits: bits) }
+    beginRound(at: now, for: .path, bits: bits)
   }
 
   /// Begins a round with the given server, or else with the one that the list prefers.
@@ -155,8 +156,7 @@ extension LinkMachine {
     if nextAddress < addressCount {
       startNext(at: now)
     } else if isOfOldPath {
-      // The network may be at fault, and no server.
-      effects.append(.roundFailed(target))
+      // The network may be at fault, and no server: the round goes on over the new path.
       roundState = .none
       beginRoundOnPath(at: now, bits: bits)
     } else if attempts.isEmpty {

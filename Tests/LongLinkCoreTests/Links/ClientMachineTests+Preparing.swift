@@ -49,9 +49,9 @@ extension ClientMachineTests {
         ),
         (.long(.established(2, Self.terms)), [.long(.prepare(2))], .migrating(1, to: .listed(0))),
         (.pathChanged, [.long(.probe(1)), .long(.probe(2))], .migrating(1, to: .listed(0))),
+        // The round goes on over the new path.
         (
-          .long(.failed(2, .heartbeatLost)),
-          [.long(.roundFailed(.listed(0))), .long(.resolve(.listed(0), round: 3))],
+          .long(.failed(2, .heartbeatLost)), [.long(.resolve(.listed(0), round: 3))],
           .migrating(1, to: .listed(0))
         ),
       ], on: &machine)
@@ -60,8 +60,7 @@ extension ClientMachineTests {
       Self.preparing + [
         (.pathChanged, [.long(.probe(1))], .connecting(.listed(0))),
         (
-          .long(.failed(1, .heartbeatLost)),
-          [.long(.roundFailed(.listed(0))), .long(.resolve(.listed(0), round: 2))],
+          .long(.failed(1, .heartbeatLost)), [.long(.resolve(.listed(0), round: 2))],
           .connecting(.listed(0))
         ),
       ], on: &dead)
