@@ -201,7 +201,7 @@ extension Link: TimerHandler {
     core.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
     deliver()
     if core.isIdle {
-      core.releaseStorage()
+      HeldMemory.releaseStorage(of: &core)
       if isAlive { layer?.releaseStorage() }
     }
     reportMemory()
