@@ -102,8 +102,8 @@ import Testing
     let side = opened(.server)
     side.receive(RawFrame(.request, tag: 1, serial: 50))
     _ = side.takeEvents()
-    side.connection.failed(errno: 104)
-    side.connection.failed(errno: 32)
+    side.connection.failed(.transport(104))
+    side.connection.failed(.transport(32))
     side.connection.close(.closedHere)
     side.connection.ended(at: side.now)
     side.drain()
@@ -116,7 +116,7 @@ import Testing
   @Test func `an error while closing does not change the reason`() {
     let side = opened(.server)
     side.receive(RawFrame(wire: 0x20))
-    side.connection.failed(errno: 104)
+    side.connection.failed(.transport(104))
     side.drain()
     guard case .close(.violation) = side.takeEvents().last else {
       Issue.record("another reason")

@@ -171,8 +171,8 @@ import Testing
     }
     pair.exchange()
     #expect(pair.client.isIdle)
-    pair.client.connection.releaseStorage()
-    pair.server.connection.releaseStorage()
+    HeldMemory.releaseStorage(of: &pair.client.connection)
+    HeldMemory.releaseStorage(of: &pair.server.connection)
     #expect(pair.client.connection.inbox.input.capacity == 0)
     #expect(pair.server.connection.inbox.input.capacity == 0)
   }

@@ -141,8 +141,8 @@ import Testing
       pair.exchange()
       pair.pass(1_000)
     }
-    pair.client.connection.releaseStorage()
-    pair.server.connection.releaseStorage()
+    HeldMemory.releaseStorage(of: &pair.client.connection)
+    HeldMemory.releaseStorage(of: &pair.server.connection)
     #expect(pair.client.connection.held.open < 4_096 && pair.server.connection.held.open < 4_096)
     #expect(pair.server.connection.counters.framesReceived == 51)
     #expect(pair.client.connection.counters.framesReceived == 51)

@@ -12,7 +12,7 @@ import Testing
     for serial: UInt32 in 50..<1_050 { side.receive(RawFrame(.cancel, serial: serial)) }
     let held = side.connection.held
     #expect(held.open >= 50_000 && held.outlived == 0)
-    side.connection.releaseRoom()
+    HeldMemory.releaseRoom(of: &side.connection)
     #expect(side.connection.held.open == 0)
   }
 

@@ -98,8 +98,8 @@ final class FuzzSide {
       case 9: connection.turnAway(.unauthenticated, "fuzz", at: now)
       case 0: connection.ended(at: now)
       case 1: connection.shutDown(at: now)
-      case 2: connection.failed(errno: 104)
-      case 3: connection.releaseStorage()
+      case 2: connection.failed(.transport(104))
+      case 3: HeldMemory.releaseStorage(of: &connection)
       case 4: connection.setPace(200_000_000 + Int64(input.word()) * 1_000_000)
       case 5: returnHandlers()
       case 6: connection.evict(at: now)
@@ -321,7 +321,7 @@ final class FuzzSide {
       try expect(
         settings.identifies && connection.canRenew || !connection.isOpen && connection.decides,
         "a client was identified")
-      _ = connection.takeCredential()
+      _ = connection.greeting?.takeCredential()
     case .life(.established), .life(.renewed), .life(.peerLeaving), .request(.finished), .observed,
       .resumeSending:
       break
@@ -368,7 +368,7 @@ final class FuzzSide {
     connection.ended(at: now)
     try drain()
     // A client waits for the answer on a short link that has ended in good order: it goes as well.
-    if connection.settings.isShort { connection.failed(errno: 104) }
+    if connection.settings.isShort { connection.failed(.transport(104)) }
     try drain()
     var turns = 0
     while !connection.isClosed, turns < 1000 {

@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  private static func shortPair(
+  static func shortPair(
     _ stage: Stage
   ) async throws -> (server: SimulatedServer, client: LongLinkClient) {
     let server = try await SimulatedServer.start(

@@ -85,14 +85,19 @@ extension PrepareTests {
         if number == 1 { try await stage.clientLoop.sleep(for: .seconds(1_000)) }
       }
     ) { stage, server, client, _, calls in
-      stage.spawn { try await client.connect() }
+      let failedRounds = Tally<Void>()
+      client.observeLinks { _, event in if case .roundFailed = event { failedRounds.add(()) } }
+      let connecting = stage.spawn { try await client.connect() }
       await calls.reached(1)
       for link in stage.simulation!.network.links(to: server.addresses[0]) { link.silence() }
       let start = stage.clientLoop.clock.now
       client.pathChanged()
-      try await client.expectEcho([1])
+      let options = RequestOptions(waitsForConnection: false)
+      #expect(try await client.request(.echo, [1], options: options) == [1])
       #expect(start.duration(to: stage.clientLoop.clock.now) < .seconds(3))
-      #expect(calls.count == 2)
+      // The round has gone on over the new path.
+      try await connecting.value
+      #expect(calls.count == 2 && failedRounds.count == 0)
     }
   }
 
@@ -152,6 +157,20 @@ extension PrepareTests {
         let error = try await failure { try await exchange.value }
         #expect(error.code == .deadlineExceeded && error.delivery == .notSent, "\(error)")
       }
+    }
+  }
+
+  @Test func `an exchange waits no longer than the preparation that it waits for`() async throws {
+    try await Self.trial(prepare: { stage, number in
+      guard number > 1 else { return }
+      try await stage.clientLoop.sleep(for: .seconds(5))
+      throw NotNow()
+    }) { stage, _, client in
+      let start = stage.clientLoop.clock.now
+      let error = try await failure { try await client.exchange(12, []) { _, _ in } }
+      #expect(error.code == .unsupported && error.delivery == .notSent, "\(error)")
+      let time = start.duration(to: stage.clientLoop.clock.now)
+      #expect(time >= .seconds(5) && time < .seconds(6), "\(time)")
     }
   }
 

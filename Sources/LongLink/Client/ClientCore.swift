@@ -204,7 +204,7 @@ extension ClientCore {
     guard !requests.isCurrent(link),
       !connections.contains(where: { $0.link === link && $0.isPreparing })
     else { return }
-    if closing == nil, machine.state != .suspended {
+    if goesOn {
       link.leaveIfUnused(by: requests)
       closeOldestLeft()
     } else {
@@ -212,13 +212,16 @@ extension ClientCore {
     }
   }
 
+  /// Whether the client goes on after the end of a connection.
+  var goesOn: Bool { closing == nil && machine.state != .suspended }
+
   /// The most connections that the client has left, and that their servers have not closed.
   private static let mostLeft = 3
 
   /// Closes the oldest connection that the client has left, if there are too many: servers that
   /// send it away and do not close could else make it hold any number.
-  private func closeOldestLeft() {
-    let left = connections.filter { $0.link.connection.isLeaving }
+  func closeOldestLeft() {
+    let left = connections.filter(\.awaitsEnd)
     if left.count > ClientCore.mostLeft { left[0].link.close(.closedHere) }
   }
 }

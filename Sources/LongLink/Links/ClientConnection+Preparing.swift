@@ -77,9 +77,12 @@ extension ClientConnection {
   }
 
   /// Cancels the call of `prepare`, because the connection has ended or is not going to be used.
+  /// Nothing waits for it any more.
   func cancelPreparation() {
-    preparation?.task.cancel()
-    preparation?.caller.connection = nil
+    guard let preparation, preparation.caller.connection != nil else { return }
+    preparation.task.cancel()
+    preparation.caller.connection = nil
+    requests.unpark()
   }
 
   /// Handles a goaway while `prepare` runs: the link finishes the requests that the server has
@@ -90,39 +93,6 @@ extension ClientConnection {
     requests.leaving(
       link, accepted: goaway.requestsAccepted, code: ResponseCode(wire: goaway.code),
       reason: goaway.reason, acceptsNext: false)
-  }
-
-  /// Leaves a connection that was being prepared: to its server, it may have been the client's
-  /// current one, so that what the server has sent is still read. `failure` says why it cannot be
-  /// used; nil if it is not needed.
-  private func giveUp(because failure: String?) {
-    cancelPreparation()
-    stage = .left
-    if let failure {
-      core.counters.failedAttempts += 1
-      core.connector.failed(ConnectFailure("prepareFailed", detail: failure, address: link.peer))
-    } else {
-      core.counters.abandonedAttempts += 1
-    }
-    core.finishIfDone(link)
-  }
-
-  /// Closes the connection for a handler, or for `prepare`. If it was not used yet, it has failed.
-  func closedByApplication() {
-    switch stage {
-    case .preparing, .tried:
-      unusable = ConnectFailure(
-        .closedHere, detail: "the application has closed the connection", address: link.peer)
-      link.close(.left)
-    case .opening, .left, .used: link.shutDown()
-    }
-  }
-
-  /// Drops a connection that is not used yet, because it is not needed or has taken too long.
-  func abandon(_ reason: CloseReason) {
-    guard isPreparing, link.isOpen else { return link.close(reason) }
-    let isLate = reason == .handshakeTimeout
-    giveUp(because: isLate ? "`prepare` did not return within `timeouts.connect`" : nil)
   }
 }
 

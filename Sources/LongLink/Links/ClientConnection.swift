@@ -9,14 +9,17 @@ import LongLinkTransport
 /// client's requests and to its own responder, and tells the client's machine the rest.
 final class ClientConnection {
   enum Stage {
-    /// The handshake is not complete, or another connection was first.
+    /// The handshake is not complete.
     case opening
+    /// The handshake is not complete, and the connection is not needed any more. Once it is
+    /// complete, the connection is left.
+    case unwanted
     /// The connection stands its trial, which began at that time.
     case tried(since: LinkInstant)
     /// The application prepares the connection, whose handshake was complete at that time.
     case preparing(since: LinkInstant)
-    /// The connection never takes requests of the client: the server sent a goaway during the trial
-    /// or the preparation, or the preparation has failed.
+    /// The connection never takes requests of the client: it is not needed, or the server sent a
+    /// goaway during the trial or the preparation, or the preparation has failed.
     case left
     /// The connection has taken new requests since that time.
     case used(since: LinkInstant)
@@ -56,7 +59,12 @@ final class ClientConnection {
   }
 
   /// Whether the handshake was completed.
-  private var isOpened: Bool { if case .opening = stage { false } else { true } }
+  private var isOpened: Bool {
+    switch stage {
+    case .opening, .unwanted: false
+    case .tried, .preparing, .left, .used: true
+    }
+  }
 
   /// Whether bytes have arrived since the connection was established. True without any in a
   /// protocol that has no ping, because there none need ever arrive.
@@ -75,7 +83,7 @@ final class ClientConnection {
   private func finishIfLeft() {
     switch stage {
     case .left, .used: core.finishIfDone(link)
-    case .opening, .tried, .preparing: break
+    case .opening, .unwanted, .tried, .preparing: break
     }
   }
 }
@@ -253,6 +261,7 @@ extension ClientConnection: LinkOwner {
     case .left:
       core.notifyObserver(.failed(link.id, reason))
       core.tell(.long(.ended(link.id, reason, record(since: core.loop.now))))
+    case .unwanted: failed(.left)
     case .opening, .tried, .preparing: failed(reason)
     }
   }
@@ -273,7 +282,7 @@ extension ClientConnection: LinkOwner {
   }
 
   /// Notes why the current link takes no more requests, unless a final refusal explains more.
-  private func note(loss reason: CloseReason) {
+  func note(loss reason: CloseReason) {
     guard core.machine.refusals.finalCode == nil else { return }
     core.lastFailure = ConnectFailure(of: link, reason)
   }
@@ -301,7 +310,7 @@ extension ClientConnection: LinkOwner {
     core.tell(.long(.failed(link.id, unusable == nil ? reason : nil)))
   }
 
-  private func failure(of reason: CloseReason) -> ConnectFailure {
+  func failure(of reason: CloseReason) -> ConnectFailure {
     var detail = link.securityFailure.map { "\($0)" }
     if case .transport(let code) = reason { detail = SocketError.text(of: code) }
     if case .goneAway(let code) = reason, !isOpened {
@@ -322,75 +331,5 @@ extension ClientConnection: LinkOwner {
       return false
     }
     return core.configuration.dialect.source == nil && link.counters.framesReceived == 0
-  }
-}
-
-// MARK: - Goaway
-
-extension ClientConnection {
-  private func leaving(_ goaway: GoAway) {
-    let code = ResponseCode(wire: goaway.code)
-    link.log(
-      .info, "The server is going away",
-      [
-        "code": "\(goaway.code)", "detail": "\(PeerText(goaway.reason))",
-        "accepted": "\(goaway.requestsAccepted)",
-      ])
-    core.notifyObserver(
-      .goaway(
-        link.id, code, retryAfter: .milliseconds(Int64(goaway.retryAfter)),
-        spread: .milliseconds(Int64(goaway.spread))))
-    // The hint of a server that does not drain is not about reconnecting.
-    let hint =
-      code == .draining
-      ? core.configuration.reconnect.hint(
-        retryAfter: goaway.retryAfter, spread: goaway.spread, bits: core.bits()) : nil
-    let named = code == .draining ? alternatives(in: goaway) : []
-    let hints: ClientMachine.Hints = (hint, named.count)
-    switch stage {
-    case .used:
-      requests.leaving(
-        link, accepted: goaway.requestsAccepted, code: code, reason: goaway.reason,
-        acceptsNext: code.isPassing)
-      note(loss: .goneAway(code))
-      core.tell(.long(.peerLeft(link.id, code, hints)), naming: named)
-      core.failIfRefused()
-      // A link that was replaced earlier only waits for its last responses.
-      core.finishIfDone(link)
-    case .tried, .preparing:
-      // This is not a refusal of the credential, which the server has accepted. The link finishes
-      // the requests of the server.
-      if isPreparing { leftUnprepared(goaway) } else { core.counters.trialsFailed += 1 }
-      stage = .left
-      core.lastFailure = ConnectFailure(of: link, .goneAway(code))
-      core.tell(.long(.leftEarly(link.id, hints)), naming: named)
-    case .left: break
-    case .opening:
-      // The goaway came instead of a welcome, so it explains why the attempt has failed.
-      let isRefusal = code.deniesAccess
-      core.tell(.long(.turnedAway(link.id, isRefusal: isRefusal, hints)), naming: named)
-      link.close(.goneAway(code))
-      guard isRefusal else { return }
-      // The link reports its end later; callers that wait are told now.
-      core.lastFailure = failure(of: .goneAway(code))
-      core.connector.refused(code)
-    }
-  }
-
-  /// Returns the valid servers that a goaway names; none if the policy does not follow them.
-  private func alternatives(in goaway: GoAway) -> [Endpoint] {
-    let names = goaway.alternatives
-    guard core.configuration.reconnect.followsAlternatives else {
-      core.counters.alternativesIgnored += UInt64(names.count)
-      return []
-    }
-    let found = names.prefix(Wire.alternativesLimit).compactMap(Endpoint.init(alternative:))
-    if found.count < names.count {
-      core.counters.alternativesIgnored += UInt64(names.count - found.count)
-      core.log.log(.warning, "Ignored servers named in a goaway", at: core.loop.now) {
-        ["named": "\(names.count)", "used": "\(found.count)"]
-      }
-    }
-    return found
   }
 }

@@ -65,15 +65,8 @@ extension Connection {
     report(.life(.peerLeaving(goodbyes.hear(goaway))))
   }
 
-  /// Processes an error that the system reported on the socket.
-  package mutating func failed(errno code: Int32) {
-    close(phase.closingReason ?? .transport(code))
-  }
-
-  /// Processes a failure of the layer that secures the connection.
-  package mutating func failed(security code: SecurityFailure.Code) {
-    close(phase.closingReason ?? .securityFailed(code))
-  }
+  /// Processes the failure of the socket, or of the layer that secures the connection.
+  package mutating func failed(_ reason: CloseReason) { close(phase.closingReason ?? reason) }
 
   /// Evicts the connection, because memory is short and this connection holds the most.
   ///
@@ -134,30 +127,5 @@ extension Connection {
   /// Whether nothing is in flight in either direction.
   package var isIdle: Bool {
     inbox.input.isEmpty && outbox.isEmpty && assemblies.isEmpty && inbound.isEmpty
-  }
-
-  /// Frees memory that an ending connection does not need.
-  package mutating func releaseInput() {
-    inbox.releaseStorage()
-    if isClosed { outbox.releaseAll() } else { outbox.releaseRoom() }
-  }
-
-  /// Frees unused memory, because other connections need it.
-  package mutating func releaseRoom() {
-    inbox.input.releaseRoom()
-    if outbox.isEmpty { outbox.releaseStorage() } else { outbox.releaseRoom() }
-    inbound.releaseStorage()
-    assemblies.releaseStorage()
-    streams.releaseStorage()
-  }
-
-  /// Frees memory that an idle connection does not need.
-  package mutating func releaseStorage() {
-    inbox.releaseStorage()
-    outbox.releaseStorage()
-    inbound.releaseStorage()
-    framing.releaseStorage()
-    assemblies.releaseStorage()
-    streams.releaseStorage()
   }
 }

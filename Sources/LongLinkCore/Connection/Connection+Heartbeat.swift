@@ -24,7 +24,7 @@ extension Connection {
       return heartbeatElapsed(in: dialect, unacknowledged: unacknowledged)
     }
     let verdict = liveness.judge(
-      due: due, acknowledged: acknowledgedBytes(unacknowledged),
+      due: due, acknowledged: counters.acknowledged(besides: unacknowledged),
       allHasLeft: unacknowledged == 0 && outbox.encodedBytes == 0, at: now)
     switch verdict {
     case .silent: suspect(unacknowledged: unacknowledged)
@@ -49,7 +49,7 @@ extension Connection {
   mutating func suspect(unacknowledged: Int?) {
     let isClear = unacknowledged == 0 && outbox.encodedBytes == 0
     let acknowledged: UInt64? =
-      if let unacknowledged { acknowledgedBytes(unacknowledged) } else { nil }
+      if let unacknowledged { counters.acknowledged(besides: unacknowledged) } else { nil }
     _ = ping(at: now)
     counters.suspicions += 1
     liveness.suspect(
@@ -104,11 +104,6 @@ extension Connection {
   }
 
   private var maySuspect: Bool { isOpen && !holdsReading && !liveness.isSuspecting && canProbe }
-
-  /// The number of written bytes that the peer's system has acknowledged.
-  func acknowledgedBytes(_ unacknowledged: Int) -> UInt64 {
-    counters.bytesSent - min(counters.bytesSent, UInt64(clamping: unacknowledged))
-  }
 }
 
 // MARK: - Pings
@@ -141,11 +136,6 @@ extension Connection {
     guard liveness.countPeerPing(at: now) else {
       throw Violation(.tooManyPings, kind: FrameKind.ping.rawValue, serial: 0)
     }
-  }
-
-  mutating func acceptPong(_ body: BodySlice) {
-    let id = inbox.number(body)
-    acceptPong { $0 == id }
   }
 
   /// Processes the answer to a ping of this side, by its number.

@@ -14,19 +14,6 @@ extension Connection {
     report(.identify)
   }
 
-  /// Returns the credential of the client's hello or renewal, at the first call only. Nil if the
-  /// client has sent no hello.
-  package mutating func takeCredential() -> [UInt8]? {
-    greeting?.credential.take()
-  }
-
-  /// The `client_id` of the client's hello, until `takeClientID`; nil without one.
-  package var clientID: ClientID? { greeting?.clientID }
-
-  /// Returns the `client_id` of the client's hello, at the first call only; nil without one. Call
-  /// it when the connection is open.
-  package mutating func takeClientID() -> ClientID? { greeting.take()?.clientID }
-
   /// Accepts the client, or the renewal of its credential, which expires after `expiresIn`
   /// milliseconds; 0 for never. `once` says where the client's keys are kept; nil if they are not.
   package mutating func admit(

@@ -34,38 +34,17 @@ extension Connection {
   /// stream, if it asks for one.
   @inline(__always)
   mutating func refusal(of request: Arrival) throws(Violation) -> Refusal? {
-    if let refusal = onceRefusal(of: request) { return refusal }
+    // Only clients ask for requests that run once.
+    if request.hasMetadata, inbox.metadata.last.keySpace != nil, settings.role == .server,
+      let refusal = agreement.refusal(byOnceOf: inbox.metadata.last)
+    {
+      return refusal
+    }
     return try streamRefusal(of: request)
-  }
-
-  /// Why a request that is to run once is refused: no store, or malformed; nil for all others.
-  private func onceRefusal(of request: Arrival) -> Refusal? {
-    guard request.hasMetadata, inbox.metadata.last.keySpace != nil else { return nil }
-    return onceRefusal(for: inbox.metadata.last)
-  }
-
-  private func onceRefusal(for metadata: ReceivedMetadata) -> Refusal? {
-    // Only clients ask for it.
-    guard settings.role == .server else { return nil }
-    guard agreement.once != nil else { return .unkept }
-    let isValid =
-      (1...Wire.onceKeyLimit).contains(metadata.idempotencyKey.count) && metadata.keyTime > 0
-      && metadata.credit == nil && !metadata.items
-    return isValid ? nil : .malformedOnce
   }
 
   /// Notes what a refusal has told this client of its space, and the store's clock.
   package mutating func learn(_ terms: OnceTerms) {
     if agreement.once != nil { agreement.once = terms }
-  }
-
-  /// Throws if a response has the refused mark although it is about an earlier request.
-  func validateReplay(_ response: Arrival) throws(Violation) {
-    guard response.hasMetadata, inbox.metadata.last.replayed, response.isRefused,
-      response.kind == .response, agreement.once != nil
-    else { return }
-    throw Violation(
-      .tagNotAllowed, kind: FrameKind.response.rawValue, serial: response.serial,
-      value: UInt64(response.tag))
   }
 }

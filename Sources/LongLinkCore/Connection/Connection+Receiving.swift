@@ -189,7 +189,8 @@ extension Connection {
     case .ping:
       try acceptPing(body)
     case .pong:
-      acceptPong(body)
+      let id = inbox.number(body)
+      acceptPong { $0 == id }
     case .hello:
       try acceptHello(head, body)
     case .welcome:
@@ -220,7 +221,7 @@ extension Connection {
   @inline(__always)
   mutating func acceptAnswer(_ arrival: Arrival) throws(Violation) -> Arrival {
     try inbox.readMetadata(of: arrival)
-    try validateReplay(arrival)
+    if arrival.hasMetadata, inbox.metadata.last.replayed { try agreement.validateReplay(arrival) }
     if !streams.isEmpty, arrival.kind == .response {
       try streamAnswered(arrival.serial, tag: arrival.tag)
     }

@@ -6,11 +6,6 @@ extension Connection {
   /// The approximate memory that the peer makes this side hold.
   package var held: HeldMemory { HeldMemory(of: self) }
 
-  /// The bytes of `held` that wait for the peer: to send the rest of messages, or to read output.
-  package var unfinishedBytes: Int {
-    inbox.input.count + assemblies.capacity + outbox.heldBytes + streams.partialRoom
-  }
-
   /// The number of bytes that count towards `maxRequestBytes`.
   package var requestBytes: Int {
     assemblies.bytes - assemblies.awaitedBytes + inbound.bytes

@@ -220,7 +220,8 @@ extension Connection {
   /// Closes the connection if the peer's system has acknowledged no byte for too long.
   mutating func writingElapsed(unacknowledged: Int) {
     let limit = liveness.writingLimit(
-      acknowledged: acknowledgedBytes(unacknowledged), timeout: writingTimeout, at: now)
+      acknowledged: counters.acknowledged(besides: unacknowledged), timeout: writingTimeout,
+      at: now)
     if now >= limit {
       close(.stalledPeer)
     } else {

@@ -13,7 +13,7 @@
 ///    `receivedPart(at:)` is for bytes of the security that are no whole record, and
 ///    `ended(at:isCutOff:)` for the peer's end of stream. To write, while `wantsToWrite`: write the
 ///    outbox's `chunk`, and call `wrote(_:at:)`, also with 0, from which the time for writing runs.
-///    `failed(errno:)` or `failed(security:)` if either fails.
+///    `failed` if either fails.
 /// 3. **Time.** `elapsed(to:unacknowledged:)` at `deadline`, after what waits in the socket was
 ///    read. Every other call can move the deadline.
 /// 4. **After each of these**, deliver: `nextMessage()` until it returns nil, then `nextEffect()`
@@ -31,8 +31,8 @@
 ///      was cancelled, interrupted or abandoned, `inbound.handlerReturned`.
 ///    - Items: `sendItem` (not while one of its stream waits), `endItems`, `tookItems`.
 ///    - Heartbeat: `ping`, `probe`, `setPace`. Rates: `slowed`, `unslowed`.
-///    - After `.identify`: `takeCredential`, then `admit` or `turnAway`. A client: `renew`.
-///    - A server, after `.established`: `takeClientID`.
+///    - After `.identify`: `takeCredential` of the `greeting`, then `admit` or `turnAway`. A
+///      client: `renew`.
 ///    - Ends: `goAway`, `shutDown`, `evict`, `close`. Memory: `releaseStorage` and the like.
 ///
 /// All but `request` and `push` may come too late, when the connection is closing or closed, and
@@ -68,8 +68,9 @@ package struct Connection: ~Copyable {
   var cancels: TokenBucket
   var assemblies: Assemblies
   var heardHello = false
-  /// The client's hello or renewal, until the server has decided about it.
-  var greeting: Greeting?
+  /// The client's hello or renewal, until the server has decided about it. The owner may take it
+  /// once the connection is open.
+  package var greeting: Greeting?
 
   // Sending
   package internal(set) var ordinals = RequestOrdinals()
@@ -127,7 +128,7 @@ package struct Connection: ~Copyable {
   /// may, or, on a short link, the application does not take the items.
   @inline(__always)
   package var holdsReading: Bool {
-    if carriage.isShort, holdsShortItems { return true }
+    if carriage.isShort, carriage.serial.map({ streams.isFull($0) }) ?? false { return true }
     // A single large response is no reason, unless memory is scarce: it must not delay the requests
     // and cancels behind it.
     guard settings.role == .server else { return false }
@@ -135,8 +136,6 @@ package struct Connection: ~Copyable {
     return outbox.isCongested
       || readHold.holds(unread: outbox.totalBytes, of: settings.maxUnread)
   }
-
-  private var holdsShortItems: Bool { carriage.serial.map { streams.isFull($0) } ?? false }
 }
 
 extension Connection {
@@ -155,7 +154,7 @@ extension Connection {
       case .heartbeat: heartbeatElapsed(due: due, unacknowledged: unacknowledged)
       case .writing:
         if isExcused(timer, due) {
-          liveness.writingExcused(acknowledged: acknowledgedBytes(unacknowledged))
+          liveness.writingExcused(acknowledged: counters.acknowledged(besides: unacknowledged))
         } else {
           writingElapsed(unacknowledged: unacknowledged)
         }

@@ -48,6 +48,7 @@ package struct ClientMachine: Equatable {
   package mutating func nextEffect() -> Effect? {
     guard let effect = link.nextEffect() else { return ways.nextEffect().map(Effect.short) }
     if case .roundFailed = effect { ways.roundFailed() }
+    if case .abandon(let id, _) = effect { ways.trialFailed(id) }
     if case .renew = effect { refusalsBefore = refusals.count }
     return .long(effect)
   }
@@ -183,7 +184,7 @@ extension ClientMachine {
   ) {
     refusals.forget()
     // A trial needs short links, and none is opened with a credential that was refused for good.
-    if shortRefusals.finalCode == nil,
+    if shortRefusals.finalCode == nil, link.isAttempt(id),
       ways.beginTrial(of: id, on: link.server(of: id), validFor: terms.validity, at: now)
     {
       link.hold(id)

@@ -15,7 +15,8 @@ extension LinkMachine {
   mutating func beginRoundOnPath(at now: LinkInstant, bits: () -> UInt64) {
     guard current != nil else { return beginRoundWhenAllowed(at: now, bits: bits) }
     // All servers of the list may ask to stay away, if the link is to a named alternative.
-    if list.mayAskAt <= now { beginRound(at: now, for: .path, bits: bits) }
+    guard list.mayAskAt <= now else { return rearmPreferred(at: now, bits: bits) }
+    beginRound(at: now, for: .path, bits: bits)
   }
 
   /// Begins a round with the given server, or else with the one that the list prefers.
@@ -68,11 +69,18 @@ extension LinkMachine {
     roundState = .none
   }
 
-  /// Drops an attempt. The link of one that is being prepared ends as one that was replaced, since
+  /// Drops an attempt. If its handshake is complete, its link ends as one that was replaced, since
   /// its server may have sent something over it.
   private mutating func abandon(_ attempt: Attempt, _ reason: CloseReason, at now: LinkInstant) {
     effects.append(.abandon(attempt.id, reason))
-    if attempt.isPreparing { linger(attempt.id, at: now) }
+    if attempt.isHeld { linger(attempt.id, at: now) }
+  }
+
+  /// Drops a link whose attempt was dropped before its handshake was complete.
+  private mutating func dropLate(_ attempt: AttemptID, at now: LinkInstant) {
+    guard current?.id != attempt, !retired.contains(where: { $0.id == attempt }) else { return }
+    effects.append(.abandon(attempt, .left))
+    if mode != .closed { linger(attempt, at: now) }
   }
 
   private mutating func linger(_ attempt: AttemptID, at now: LinkInstant) {
@@ -148,8 +156,7 @@ extension LinkMachine {
     if nextAddress < addressCount {
       startNext(at: now)
     } else if isOfOldPath {
-      // The network may be at fault, and no server.
-      effects.append(.roundFailed(target))
+      // The network may be at fault, and no server: the round goes on over the new path.
       roundState = .none
       beginRoundOnPath(at: now, bits: bits)
     } else if attempts.isEmpty {
@@ -176,8 +183,7 @@ extension LinkMachine {
   /// it was held without a limit, it gets the full time.
   package mutating func prepare(_ attempt: AttemptID, at now: LinkInstant) {
     guard let held = attempts.first(where: { $0.id == attempt }) else {
-      effects.append(.abandon(attempt, .left))
-      return
+      return dropLate(attempt, at: now)
     }
     hold(attempt, until: min(held.limit, now + settings.connectTimeout))
     attempts[0].isPreparing = true
@@ -187,7 +193,7 @@ extension LinkMachine {
   private mutating func hold(_ attempt: AttemptID, until limit: LinkInstant) {
     guard let held = attempts.first(where: { $0.id == attempt }) else { return }
     for other in attempts where other.id != attempt { effects.append(.abandon(other.id, .left)) }
-    attempts = [Attempt(id: attempt, address: held.address, limit: limit)]
+    attempts = [Attempt(id: attempt, address: held.address, limit: limit, isHeld: true)]
     nextStart = .distantFuture
     // The server has answered, so its other addresses are not tried in this round.
     nextAddress = addressCount
@@ -236,10 +242,8 @@ extension LinkMachine {
     _ attempt: AttemptID, provenAfter life: Int64, validFor validity: Int64? = nil,
     renewsInPlace: Bool = false, at now: LinkInstant, bits: () -> UInt64
   ) {
-    guard current?.id != attempt, !retired.contains(where: { $0.id == attempt }) else { return }
     guard let index = attempts.firstIndex(where: { $0.id == attempt }) else {
-      effects.append(.abandon(attempt, .left))
-      return
+      return dropLate(attempt, at: now)
     }
     let made = attempts.remove(at: index)
     abandonRound(at: now)

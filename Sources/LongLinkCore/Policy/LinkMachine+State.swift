@@ -44,6 +44,9 @@ extension LinkMachine {
     return if case .listed(let index) = target { index } else { nil }
   }
 
+  /// Whether this is an attempt of the current round, which was not dropped.
+  package func isAttempt(_ attempt: AttemptID) -> Bool { attempts.contains { $0.id == attempt } }
+
   /// Whether new requests go to this link.
   package func isCurrent(_ attempt: AttemptID) -> Bool { current?.id == attempt }
 

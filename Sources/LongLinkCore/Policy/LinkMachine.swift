@@ -25,7 +25,8 @@ package struct LinkMachine: Equatable {
     case connect(AttemptID, address: Int)
     /// Prepare an attempt whose handshake is complete, before it is used.
     case prepare(AttemptID)
-    /// Close an attempt that timed out, lost the race or is not needed any more.
+    /// Drop an attempt that timed out, lost the race or is not needed any more. If its server may
+    /// have accepted it, the owner leaves the link as one that was replaced.
     case abandon(AttemptID, CloseReason)
     /// Send new requests on this link.
     case use(AttemptID)
@@ -125,7 +126,9 @@ package struct LinkMachine: Equatable {
     let id: AttemptID
     let address: Int
     let limit: LinkInstant
-    /// Whether the application prepares it: its server may use it already.
+    /// Whether its handshake is complete: its server may use it already.
+    var isHeld = false
+    /// Whether the application prepares it.
     var isPreparing = false
     /// Whether it has answered a request since.
     var hasWorked = false

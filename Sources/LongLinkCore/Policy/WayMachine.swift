@@ -150,7 +150,7 @@ extension WayMachine {
   /// Whether the long link with this ID stands a trial.
   package func isTrying(_ link: ID) -> Bool { trial.link == link }
 
-  /// Handles the end of a long link in its trial.
+  /// Handles that a long link has ended in its trial, or is not needed any more.
   package mutating func trialFailed(_ link: ID) {
     if trial.link == link { trial.finish() }
   }

@@ -102,3 +102,11 @@ public struct ConnectionCounters: CounterGroup, Hashable, Sendable {
   /// Makes counters that are all zero.
   package init() {}
 }
+
+extension ConnectionCounters {
+  /// The number of written bytes that the peer's system has acknowledged, if it has not done so for
+  /// `unacknowledged` of them.
+  func acknowledged(besides unacknowledged: Int) -> UInt64 {
+    bytesSent - min(bytesSent, UInt64(clamping: unacknowledged))
+  }
+}

@@ -14,10 +14,10 @@ package struct IdentityPort {
 
   /// Returns the credential of the client's hello or renewal, at the first call only; nil if the
   /// client has sent no hello.
-  package func takeCredential() -> [UInt8]? { link.note { $0.takeCredential() } }
+  package func takeCredential() -> [UInt8]? { link.note { $0.greeting?.takeCredential() } }
 
   /// Returns the `client_id` of the client's hello, at the first call only; nil without one.
-  package func takeClientID() -> ClientID? { link.note { $0.takeClientID() } }
+  package func takeClientID() -> ClientID? { link.note { $0.greeting.take()?.clientID } }
 
   /// Accepts the client, or the renewal of its credential, which expires after `expiresIn`
   /// milliseconds; 0 for never. `once` says where the client's keys are kept; nil if they are not.

@@ -177,9 +177,9 @@ extension Link {
     if isUnused(by: requests) { shutDown() }
   }
 
-  /// Leaves the link if it is unused, as for `shutDownIfUnused`; the server then closes it.
+  /// Leaves the link if it is unused and all was written; the server then closes it.
   package func leaveIfUnused(by requests: Requests) {
-    guard isUnused(by: requests) else { return }
+    guard isUnused(by: requests), core.outbox.isEmpty else { return }
     core.leave(at: loop.now)
     settle()
     rescheduleTimer()

@@ -7,7 +7,7 @@ extension Link {
   /// The weight by which the server picks a connection to evict when its memory is short.
   package var memoryWeight: MemoryAccount.Weight {
     account.weight(
-      at: loop.now, unfinished: isAlive ? core.unfinishedBytes : 0,
+      at: loop.now, unfinished: isAlive ? HeldMemory.unfinished(of: core) : 0,
       decoded: memory.decoded?.bytes ?? 0, longest: core.settings.messageTimeout)
   }
 
@@ -49,14 +49,14 @@ extension Link {
   /// Frees the peer's input once it is no longer parsed, since handlers that still run may retain
   /// the link. From then on, decoded bodies count as those of abandoned requests.
   func releaseMemory() {
-    if !buffer.isLent { core.releaseInput() }
+    if !buffer.isLent { HeldMemory.releaseInput(of: &core) }
     core.inbox.forgetMetadata()
     memory.decoded?.connectionEnds()
   }
 
   /// Frees the connection's empty buffers.
   package func releaseRoom() {
-    core.releaseRoom()
+    HeldMemory.releaseRoom(of: &core)
     if isAlive { layer?.releaseStorage() }
     reportMemory()
   }

@@ -34,11 +34,7 @@ extension Link: TransportHandler {
 
   /// Ends the connection because its transport has failed, in its security or with an errno.
   func failed(errno: Int32) {
-    if let failure = layer?.securityFailure {
-      core.failed(security: failure.code)
-    } else {
-      core.failed(errno: errno)
-    }
+    core.failed(layer?.securityFailure.map { .securityFailed($0.code) } ?? .transport(errno))
   }
 
   private func fail(errno: Int32) {

@@ -36,7 +36,8 @@ package final class Link {
   /// Whether the link has not ended.
   @safe @exclusivity(unchecked) package private(set) var isAlive = true
   @safe @exclusivity(unchecked) var owner: (any LinkOwner)?
-  var isConnected: Bool
+  /// Whether the transport is connected and secured.
+  package internal(set) var isConnected: Bool
   /// Whether the link ended before its transport was secured.
   private(set) var endedInHandshake = false
   /// The readiness for which the transport is watched.
@@ -200,7 +201,7 @@ extension Link: TimerHandler {
     core.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
     deliver()
     if core.isIdle {
-      core.releaseStorage()
+      HeldMemory.releaseStorage(of: &core)
       if isAlive { layer?.releaseStorage() }
     }
     reportMemory()

@@ -338,7 +338,7 @@ extension Requests {
   }
 
   /// Ends the wait of the requests that are parked, so that they can be sent over any link.
-  func unpark() {
+  package func unpark() {
     for id in parked { table.endDelay(of: id) }
     parked = []
   }

@@ -40,7 +40,7 @@ extension ServerConnection {
   private func onceTerms() -> OnceTerms? {
     guard link.connection.asksForOnce, !link.connection.isRenewing,
       let (client, terms) = lane.keeper?.welcome(
-        principal: peer.principalRecord?.name, clientID: link.connection.clientID?.bytes,
+        principal: peer.principalRecord?.name, clientID: link.connection.greeting?.clientID?.bytes,
         at: lane.loop.driver.now)
     else { return nil }
     responder.onceClient = client

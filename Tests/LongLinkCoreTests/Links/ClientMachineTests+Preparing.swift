@@ -49,9 +49,9 @@ extension ClientMachineTests {
         ),
         (.long(.established(2, Self.terms)), [.long(.prepare(2))], .migrating(1, to: .listed(0))),
         (.pathChanged, [.long(.probe(1)), .long(.probe(2))], .migrating(1, to: .listed(0))),
+        // The round goes on over the new path.
         (
-          .long(.failed(2, .heartbeatLost)),
-          [.long(.roundFailed(.listed(0))), .long(.resolve(.listed(0), round: 3))],
+          .long(.failed(2, .heartbeatLost)), [.long(.resolve(.listed(0), round: 3))],
           .migrating(1, to: .listed(0))
         ),
       ], on: &machine)
@@ -60,8 +60,7 @@ extension ClientMachineTests {
       Self.preparing + [
         (.pathChanged, [.long(.probe(1))], .connecting(.listed(0))),
         (
-          .long(.failed(1, .heartbeatLost)),
-          [.long(.roundFailed(.listed(0))), .long(.resolve(.listed(0), round: 2))],
+          .long(.failed(1, .heartbeatLost)), [.long(.resolve(.listed(0), round: 2))],
           .connecting(.listed(0))
         ),
       ], on: &dead)
@@ -99,6 +98,37 @@ extension ClientMachineTests {
       machine.handle(.elapsed, at: .ms(17), bits: { .max })
       #expect(machine.take() == (ends ? [] : [.long(.expire(1))]))
     }
+  }
+
+  @Test func `a link that is not needed in its trial lingers, and stands none any more`() {
+    var machine = tried()
+    machine.handle(.serversSwitched([.init(priority: 0, weight: 1)], kept: [nil]), at: .ms(10)) {
+      0
+    }
+    #expect(machine.take(wanting: 0).contains(.long(.abandon(2, .left))))
+    #expect(!machine.ways.isTrying)
+    machine.handle(.suspended(lingering: 5_000_000), at: .ms(12), bits: { 0 })
+    _ = machine.take()
+    machine.handle(.elapsed, at: .ms(17), bits: { 0 })
+    #expect(machine.take().contains(.long(.expire(2))))
+  }
+
+  @Test func `a link that has lost the race lingers, and stands no trial`() {
+    var machine = connected()
+    for (time, fact) in [
+      (10, .long(.ended(1, .heartbeatLost, Self.record(answered: false)))),
+      (10, .elapsed), (10, .long(.resolved(round: 2, addresses: 2))), (260, .elapsed),
+      (300, .long(.established(2, Self.terms))),
+    ] as [(Int64, Fact)] {
+      machine.handle(fact, at: .ms(time), bits: { 0 })
+    }
+    #expect(machine.take().contains(.long(.abandon(3, .left))) && machine.ways.isTrying(2))
+    machine.handle(.long(.established(3, Self.terms)), at: .ms(301), bits: { 0 })
+    #expect(machine.take() == [.long(.abandon(3, .left))] && machine.ways.isTrying(2))
+    machine.handle(.suspended(lingering: 5_000_000), at: .ms(302), bits: { 0 })
+    _ = machine.take()
+    machine.handle(.elapsed, at: .ms(307), bits: { 0 })
+    #expect(machine.take() == [.long(.expire(3)), .long(.expire(2))])
   }
 
   @Test func `a link that has stood its trial has the whole time`() {

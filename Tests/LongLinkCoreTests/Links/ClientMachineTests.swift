@@ -16,7 +16,7 @@ import Testing
   private static let plain: ClientMachine.Hints = (stayAway: nil, alternatives: 0)
 
   /// A link that took requests for a second, and ended.
-  private static func record(answered: Bool) -> ClientMachine.Record {
+  static func record(answered: Bool) -> ClientMachine.Record {
     (hasAnswered: answered, hasRequests: true, life: 1_000_000_000)
   }
 
@@ -54,7 +54,7 @@ import Testing
   }
 
   /// A machine whose first link, with the number 1, takes requests.
-  private func connected(short ways: Int = 1, prepares: Bool = false) -> ClientMachine {
+  func connected(short ways: Int = 1, prepares: Bool = false) -> ClientMachine {
     var machine = connecting(short: ways, prepares: prepares)
     if prepares {
       play(

@@ -240,6 +240,25 @@ import Testing
     #expect(fork.take() == [] && fork.state == .connecting(.listed(1)))
   }
 
+  @Test func `a client fails back, though the network changed and the server asked to stay away`() {
+    var machine = LinkMachine.up([0]) { $0.preferredRetry = .seconds(10) }
+    // From the server that the first one has named.
+    machine.peerLeft(1, .goneAway(.draining), hint: nil, alternatives: 1, at: .ms(0), bits: most)
+    machine.finishRound(up: true, at: 0)
+    machine.ended(1, .closedHere, at: .ms(1), bits: most)
+    #expect(machine.state == .connected(2))
+    machine.elapsed(to: .ms(12_000), bits: most)
+    #expect(machine.take() == [.resolve(.listed(0), round: 3)])
+    machine.resolved(round: 3, addresses: 1, at: .ms(12_000), bits: most)
+    machine.prepare(3, at: .ms(12_000))
+    machine.pathChanged(at: .ms(12_001), bits: most)
+    machine.turnedAway(3, hint: 5_000_000_000, alternatives: 0, at: .ms(12_002))
+    machine.heldLeft(3, at: .ms(12_002), bits: most)
+    #expect(machine.take().last == .retire(3) && machine.state == .connected(2))
+    machine.elapsed(to: .ms(24_002), bits: most)
+    #expect(machine.take() == [.expire(3), .resolve(.listed(0), round: 4)])
+  }
+
   @Test func `a look-up that was asked for and not begun goes where its server stands now`() {
     var machine = LinkMachine.up([0, 1, 2])
     machine.peerLeft(1, .goneAway(.draining), hint: nil, alternatives: 0, at: .ms(0), bits: most)

@@ -69,8 +69,8 @@ final class PhaseWalker {
     let now = side.now
     switch input {
     case .ended: side.connection.ended(at: now)
-    case .failed: side.connection.failed(errno: 104)
-    case .failedSecurity: side.connection.failed(security: .damaged)
+    case .failed: side.connection.failed(.transport(104))
+    case .failedSecurity: side.connection.failed(.securityFailed(.damaged))
     case .elapsedNow: side.elapse(to: now)
     case .elapsedToDeadline:
       if side.connection.deadline != .distantFuture { side.elapse(to: side.connection.deadline) }
@@ -94,7 +94,8 @@ final class PhaseWalker {
     case .shutDown: side.connection.shutDown(at: now)
     case .close: side.connection.close(.closedHere)
     case .evict: side.connection.evict(at: now)
-    case .releaseStorage: if side.connection.isIdle { side.connection.releaseStorage() }
+    case .releaseStorage:
+      if side.connection.isIdle { HeldMemory.releaseStorage(of: &side.connection) }
     default: performExchange(input)
     }
   }
@@ -125,7 +126,9 @@ final class PhaseWalker {
     case .cancelUnknown: _ = side.connection.cancel(own + 9_999, .keptBack, notifying: true)
     case .abandonResponse: side.connection.abandonResponse(own)
     case .takeCredential:
-      if side.connection.takeCredential() != nil { problems.append("a credential comes twice") }
+      if side.connection.greeting?.takeCredential() != nil {
+        problems.append("a credential comes twice")
+      }
     case .admit: side.admit(expiresIn: 0)
     case .turnAway: side.turnAway(.unauthenticated)
     default: performStream(input)

@@ -224,7 +224,7 @@ final class Side {
   private func hear(_ news: LinkNews) {
     switch news {
     case .life(.established): events.append(.established)
-    case .identify: events.append(.identify(connection.takeCredential()))
+    case .identify: events.append(.identify(connection.greeting?.takeCredential()))
     case .cancel(let id):
       if let running = running.removeValue(forKey: id.serial) { outlived.append(running) }
       outliving.remove(id.serial)

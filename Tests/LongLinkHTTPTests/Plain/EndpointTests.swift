@@ -67,6 +67,27 @@ extension HTTPTests {
       }
     }
 
+    @Test func `no request over HTTP runs once`() async throws {
+      try await RawServer.answering { _ in
+        http("200 OK")
+      } body: { server in
+        try await withCalls { api, service in
+          var request = HTTPRequest(.post, server.url("/x"))
+          request.retry = .once
+          let plain = try await linkFailure { try await service.send(request) }
+          #expect(plain.code == .unsupported && plain.delivery == .notSent, "\(plain)")
+          #expect(plain.detail == "no request over HTTP runs once", "\(plain)")
+          let ticket = try #require(OnceTicket(key: [9]))
+          for options in [RequestOptions(retry: .once), RequestOptions(ticket: ticket)] {
+            let call = nodes(server)("/x", over: service, policy: CallPolicy(options))
+            let error = try await failure { try await api.value(of: call) }
+            #expect(error.link.code == .unsupported && error.delivery == .notSent, "\(error)")
+          }
+          #expect(server.received.isEmpty)
+        }
+      }
+    }
+
     @Test func `identical calls are sent once, and all hear`() async throws {
       let isOpen = Mutex(false)
       try await RawServer.run { connection in
