@@ -201,14 +201,22 @@ extension ClientCore {
   /// Closes a link that takes no new requests once the last request of either side has ended. A
   /// client that goes on leaves it to the server to close, so that its last pushes arrive.
   func finishIfDone(_ link: Link) {
-    guard !requests.isCurrent(link),
-      !connections.contains(where: { $0.link === link && $0.isPreparing })
-    else { return }
+    let connection = connections.first { $0.link === link }
+    guard !requests.isCurrent(link), connection?.isPreparing != true else { return }
     if closing == nil, machine.state != .suspended {
+      guard connection?.awaitsNext != true else { return }
       link.leaveIfUnused(by: requests)
       closeOldestLeft()
     } else {
       link.shutDownIfUnused(by: requests)
+    }
+  }
+
+  /// Leaves the connection to a draining server that was kept until there was another.
+  func leaveDrained() {
+    for connection in connections where connection.awaitsNext {
+      connection.awaitsNext = false
+      finishIfDone(connection.link)
     }
   }
 
