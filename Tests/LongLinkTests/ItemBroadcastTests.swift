@@ -40,6 +40,53 @@ import Testing
     #expect((1_577_836_800_000_000..<9_007_199_254_740_992).contains(number))
   }
 
+  @Test func `in a simulation, the first number is the same in each run`() async throws {
+    let numbers = Tally<UInt64>()
+    for _ in 0..<2 {
+      try await Stage.simulate { _, simulation in
+        simulation.calendar = 1_800_000_000
+        try await simulation.sleep(for: .milliseconds(250))
+        let broadcast = Broadcast(.close(1))
+        numbers.add(broadcast.lastNumber + 1)
+        #expect(try broadcast.publish([1]) == broadcast.lastNumber)
+      }
+    }
+    #expect(numbers.elements == [1_800_000_000_250_000, 1_800_000_000_250_000])
+  }
+
+  @Test func `a stream can begin with all that is remembered`() async throws {
+    let broadcast = Broadcast(.close(64), remembering: 3, numberedFrom: 1)
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve { server in
+        server.routeStream(NumberLog.type, .responseItems) { _, _, writer in
+          try await broadcast.sendRemembered(to: writer)
+          return []
+        }
+      }
+      let client = try stage.client(of: server)
+      for (published, expected) in [(0, 1...1), (1, 1...3), (3, 4...7)] {
+        try Self.publish(published, on: broadcast)
+        let items = Tally<UInt64>()
+        let reading = stage.spawn {
+          for try await item in client.stream(NumberLog.type, []) {
+            items.add(NumberLog.number(item))
+          }
+        }
+        try await stage.until { broadcast.subscribers == 1 }
+        if published == 0 {
+          try Self.publish(on: broadcast)
+        } else {
+          try await stage.until { items.count == expected.count - 1 }
+          try Self.publish(on: broadcast)
+        }
+        try await stage.until { items.count == expected.count }
+        #expect(items.elements == Array(UInt64(expected.lowerBound)...UInt64(expected.upperBound)))
+        reading.cancel()
+        try await stage.until { broadcast.subscribers == 0 }
+      }
+    }
+  }
+
   @Test(arguments: 0..<20 as Range<UInt64>)
   func `subscribers that come back get each item once, in order`(seed: UInt64) async throws {
     let broadcast = Broadcast(.close(1_000), remembering: 1_000, numberedFrom: 1)

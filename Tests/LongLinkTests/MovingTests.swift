@@ -270,6 +270,72 @@ import Testing
     }
   }
 
+  @Test(arguments: [Duration.zero, .seconds(5)])
+  func `a client that is drained gets each push once`(_ spread: Duration) async throws {
+    try await Stage.simulate { stage, simulation in
+      let latency = Duration.milliseconds(1)...Duration.milliseconds(40)
+      simulation.network.conditions = LinkConditions(latency: latency)
+      let prices = ItemBroadcast<[UInt8]>(.dropOldest(64))
+      let server = try await stage.serve { server in
+        server.routeBasics()
+        server.routeStream(70, .responseItems) { request, _, writer in
+          try await request.untilDraining { try await prices.send(to: writer) }
+          return []
+        }
+      }
+      let client = try stage.client(of: server)
+      try await client.connect()
+      let pushes = Tally<[UInt8]>()
+      client.onPush(9) { pushes.add($0.body) }
+      var sent = 0
+      for round in 1...4 {
+        // Nothing runs in the first two rounds; then a stream does that ends when it is to.
+        if round == 3 {
+          stage.spawn {
+            for try await _ in client.stream(70, resuming: { _ in [UInt8]() }) {}
+          }
+        }
+        let peer = await server.peers()[0]
+        let draining = stage.spawn { await server.drain(peer, spread: spread) }
+        for _ in 0..<400 {
+          sent += try await server.broadcast(9, [1]).queued
+          try await simulation.sleep(for: .milliseconds(20))
+        }
+        try await draining.value
+      }
+      try await stage.until { pushes.count >= sent }
+      #expect(sent == 1_600 && pushes.count == 1_600)
+      #expect(await client.counters().connects == 5)
+      #expect(await server.counters().openConnections == 1)
+    }
+  }
+
+  @Test func `a client has its next server before it leaves the one that shuts down`() async throws {
+    try await Stage.simulate { stage, simulation in
+      let (old, new) = (try await stage.serve(named: 1), try await stage.serve(named: 2))
+      let client = try stage.client(of: old)
+      try await client.connect()
+      let pushes = Tally<[UInt8]>()
+      client.onPush(9) { pushes.add($0.body) }
+      let shutting = stage.spawn {
+        await old.shutDown(within: .seconds(60), alternatives: new.endpoints)
+      }
+      var (sent, missed) = (0, 0)
+      for _ in 0..<1_000 {
+        let queued = (
+          try await old.broadcast(9, [1]).queued, try await new.broadcast(9, [2]).queued
+        )
+        if queued == (0, 0) { missed += 1 }
+        sent += queued.0 + queued.1
+        try await simulation.sleep(for: .milliseconds(10))
+      }
+      try await shutting.value
+      try await stage.until { pushes.count >= sent }
+      #expect(missed == 0 && pushes.count == sent)
+      #expect(client.state == .connected(new.addresses[0]))
+    }
+  }
+
   @Test func `a connection to a server that does not close it is closed after ten seconds`()
     async throws
   {

@@ -201,10 +201,10 @@ extension ClientCore {
   /// Closes a link that takes no new requests once the last request of either side has ended. A
   /// client that goes on leaves it to the server to close, so that its last pushes arrive.
   func finishIfDone(_ link: Link) {
-    guard !requests.isCurrent(link),
-      !connections.contains(where: { $0.link === link && $0.isPreparing })
-    else { return }
+    let connection = connections.first { $0.link === link }
+    guard !requests.isCurrent(link), connection?.isPreparing != true else { return }
     if goesOn {
+      guard connection?.awaitsNext != true else { return }
       link.leaveIfUnused(by: requests)
       closeOldestLeft()
     } else {
@@ -214,6 +214,14 @@ extension ClientCore {
 
   /// Whether the client goes on after the end of a connection.
   var goesOn: Bool { closing == nil && machine.state != .suspended }
+
+  /// Leaves the connection to a draining server that was kept until there was another.
+  func leaveDrained() {
+    for connection in connections where connection.awaitsNext {
+      connection.awaitsNext = false
+      finishIfDone(connection.link)
+    }
+  }
 
   /// The most connections that the client has left, and that their servers have not closed.
   private static let mostLeft = 3

@@ -31,6 +31,7 @@ extension ClientConnection {
     let hints: ClientMachine.Hints = (hint, named.count)
     switch stage {
     case .used:
+      awaitsNext = code == .draining && requests.isCurrent(link)
       requests.leaving(
         link, accepted: goaway.requestsAccepted, code: code, reason: goaway.reason,
         acceptsNext: code.isPassing)

@@ -35,6 +35,9 @@ final class ClientConnection {
   var preparation: Preparation?
   /// Why the connection cannot be used, although it was opened.
   var unusable: ConnectFailure?
+  /// Whether a server that drains has sent the client away, and the client has no other connection
+  /// yet: it reads on here until it has one.
+  var awaitsNext = false
   /// Whether the connection has shown that the server is healthy.
   private var hasWorked = false
   /// The number of the client's network path when the connection was made.
@@ -96,6 +99,7 @@ extension ClientConnection {
     if case .tried = stage { core.counters.trialsPassed += 1 }
     if isPreparing { endPreparation() }
     stage = .used(since: core.loop.now)
+    core.leaveDrained()
     // The server may have frozen after its last answer to `prepare`, so only later bytes count.
     bytesBefore = link.connection.counters.bytesReceived
     core.counters.connects += 1

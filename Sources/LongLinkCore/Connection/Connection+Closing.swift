@@ -30,12 +30,15 @@ extension Connection {
     beginClosing(.closedHere, saying: carriage.announcesLeaving ? nil : goaway)
   }
 
+  /// Whether each side says goaway before it leaves the connection.
+  package var announcesLeaving: Bool { framing.isNative && carriage.announcesLeaving }
+
   /// Sends a goaway: no new requests are accepted, and running ones continue. On a short link the
   /// request is refused if it is yet to come, and nothing is sent.
   package mutating func goAway(
     code: ResponseCode, reason: String, spread: UInt32, retryAfter: UInt32, alternatives: [String]
   ) {
-    guard isLive, goodbyes.say(), framing.isNative, carriage.announcesLeaving else { return }
+    guard isLive, goodbyes.say(), announcesLeaving else { return }
     send(
       .goaway,
       goodbyes.notice(
@@ -46,9 +49,7 @@ extension Connection {
   /// the server closes, for 10 s at most, since what it has sent before is still on its way.
   package mutating func leave(at now: LinkInstant) {
     guard !isLeaving else { return }
-    guard isOpen, framing.isNative, carriage.announcesLeaving else {
-      return shutDown(at: now)
-    }
+    guard isOpen, announcesLeaving else { return shutDown(at: now) }
     self.now = max(self.now, now)
     goAway(
       code: .draining, reason: "the client does not use this connection", spread: 0, retryAfter: 0,

@@ -10,12 +10,15 @@ struct DrainNotice: Sendable {
   let spread: Duration
   let retryAfter: Duration
   let alternatives: [String]
+  /// Whether the client can have its next connection while it has this one: then an idle connection
+  /// stays open until the client leaves it, so that pushes reach the client meanwhile.
+  let awaitsMove: Bool
 
-  /// Makes a notice. Where an argument is nil, the configuration's value applies.
+  /// Makes a notice. Where an argument is nil, the configuration's value applies. `goesOn` says that
+  /// the server still accepts connections.
   init(
     code: ResponseCode = .draining, reason: String, _ configuration: ServerConfiguration,
-    spread: Duration?, retryAfter: Duration?,
-    alternatives: [Endpoint]?
+    spread: Duration?, retryAfter: Duration?, alternatives: [Endpoint]?, goesOn: Bool = false
   ) {
     self.code = code
     self.reason = reason
@@ -23,5 +26,6 @@ struct DrainNotice: Sendable {
     self.retryAfter = retryAfter ?? configuration.drain.retryAfter
     let named = (alternatives ?? configuration.drain.alternatives).compactMap(\.alternativeText)
     self.alternatives = Array(named.prefix(Wire.alternativesLimit))
+    awaitsMove = code == .draining && (goesOn || !named.isEmpty)
   }
 }

@@ -88,8 +88,8 @@ final class ServerConnection {
   var pushesWaiting: Int { pushesIfAny?.count ?? 0 }
   var requestCounters: RequestCounters { requestsIfAny?.counters ?? RequestCounters() }
 
-  /// Sends a goaway, and closes the connection when its requests have ended, or after `bound`
-  /// nanoseconds.
+  /// Sends a goaway, and closes the connection when its requests have ended and, where the notice
+  /// awaits it, its client has left it; or after `bound` nanoseconds.
   ///
   /// The goaway is sent once; a later call can only shorten the bound.
   func drain(
@@ -102,7 +102,8 @@ final class ServerConnection {
     }
     onDrained.append(completion)
     notice = notice ?? (drainNotice.code, drainNotice.reason)
-    closesWhenUnused = true
+    // Only clients that can be told to move say that they have moved.
+    if !drainNotice.awaitsMove || !link.connection.announcesLeaving { closesWhenUnused = true }
     let limit = lane.loop.now + bound
     link.goAway(
       code: drainNotice.code, reason: drainNotice.reason,

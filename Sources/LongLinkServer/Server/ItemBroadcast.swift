@@ -3,6 +3,7 @@
 internal import LongLinkCLibrary
 public import LongLinkCore
 public import LongLinkDriver
+internal import LongLinkTransport
 internal import Synchronization
 
 /// Sends the same items to any number of streams: to each stream whose handler calls `send(to:)`.
@@ -30,7 +31,7 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
   ///
   /// It remembers the last `remembering` items, 0 by default, and at most `bytes` bytes of them, 16
   /// MiB by default. The first item gets the number `first`, which is at least 1; by default, the
-  /// number of microseconds since 1970. So after a restart the numbers are larger than before,
+  /// number of microseconds since 1970, in a simulation by its calendar. So after a restart the numbers are larger than before,
   /// unless the server publishes more than a million items a second or its clock is set back. If
   /// that can happen, pass the number after the last one.
   public init(
@@ -67,6 +68,16 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
   /// number is too old, or of another run of the server, or because the stream is too slow.
   public func send(to writer: ItemWriter<Message>, after number: UInt64) async throws {
     guard number > 0 else { return try await send(to: writer) }
+    try await send(to: writer, following: number)
+  }
+
+  /// The number of the newest item; before there is one, the number below the first one's.
+  ///
+  /// A client that has asked for it begins with `send(to:after:)` at that place, even if its stream
+  /// is cut off before the first item.
+  public var lastNumber: UInt64 { memory.withLock { $0.next - 1 } }
+
+  private func send(to writer: ItemWriter<Message>, following number: UInt64) async throws {
     var position = number
     while true {
       // One item at a time, so that a slow stream does not retain items that are forgotten
@@ -84,6 +95,19 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
       try await writer.write(encoded: item)
       position += 1
     }
+  }
+
+  /// Sends all items that are remembered to a stream, and then those that are published, once each
+  /// and in order, until `finish` is called.
+  ///
+  /// Throws a `Rejection` with 410 if the stream is so slow that some of them are forgotten.
+  public func sendRemembered(to writer: ItemWriter<Message>) async throws {
+    let (oldest, subscription) = memory.withLock(of: self) { memory in
+      let oldest = memory.oldestNumber
+      return (oldest, oldest == nil ? Optional(subscribe(list)) : nil)
+    }
+    if let subscription { return try await send(subscription, to: writer) }
+    if let oldest { try await send(to: writer, following: oldest - 1) }
   }
 
   private func send(
@@ -166,6 +190,8 @@ private struct ItemMemory {
   }
 
   private var count: Int { items.count - oldest }
+  /// The number of the oldest item that is remembered; nil if there is none.
+  var oldestNumber: UInt64? { count > 0 ? next - UInt64(count) : nil }
 
   /// Adds an item; returns its number.
   mutating func add(_ item: [UInt8]) -> UInt64 {
@@ -201,8 +227,13 @@ private struct ItemMemory {
     return items.suffix(Int(next - 1 - number)).first.map { .item($0) } ?? .nothing
   }
 
-  /// The system's time, in microseconds since 1970.
+  /// The system's time, in microseconds since 1970; in a simulation its own, so that each run of a
+  /// seed has the same numbers.
   private static func microseconds() -> UInt64 {
+    if let loop = EventLoop.current, !loop.isOfSystem {
+      let fraction = loop.driver.now.nanoseconds / 1_000 % 1_000_000
+      return UInt64(max(1, loop.driver.unixTime * 1_000_000 + fraction))
+    }
     var time = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &time)
     return UInt64(max(1, Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000))

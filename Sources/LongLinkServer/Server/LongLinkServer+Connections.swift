@@ -108,16 +108,17 @@ extension LongLinkServer {
   /// within `bound`, and returns when the connections have ended.
   ///
   /// It returns at once if they have ended already, or belong to another server. A client
-  /// of this framework opens its next connection before it closes these: drain clients to
-  /// move them to `alternatives`, or to balance the load. The other parameters are those of
-  /// `shutDown`.
+  /// of this framework opens its next connection before it leaves these, and gets pushes on these
+  /// until then, for `bound` at most: keep `spread` and `retryAfter` well below `bound`. Drain
+  /// clients to move them to `alternatives`, or to balance the load. The other parameters are those
+  /// of `shutDown`.
   public func drain(
     _ peer: Peer, within bound: Duration = .seconds(10), spread: Duration? = nil,
     retryAfter: Duration? = nil, alternatives: [Endpoint]? = nil
   ) async {
     let notice = DrainNotice(
       reason: "the server drains this connection", configuration, spread: spread,
-      retryAfter: retryAfter, alternatives: alternatives)
+      retryAfter: retryAfter, alternatives: alternatives, goesOn: true)
     let gates = (peer.client?.connected ?? [peer]).compactMap { peer -> Gate<Void>? in
       guard let lane = lanesNow.first(where: { $0.0 === peer.loop })?.1 else { return nil }
       let gate = Gate<Void>()

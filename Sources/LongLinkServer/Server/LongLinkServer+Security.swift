@@ -73,7 +73,7 @@ extension LongLinkServer {
   private func moveConnections() async {
     let notice = DrainNotice(
       reason: "the server's certificates have changed", configuration, spread: nil,
-      retryAfter: nil, alternatives: nil)
+      retryAfter: nil, alternatives: nil, goesOn: true)
     for (loop, lane) in lanesNow {
       await loop.run { lane.value.drainAll(within: ServerLane.moveBound, notice) }
     }

@@ -303,7 +303,8 @@ extension LongLinkServer {
   /// The goaway tells the client how many of its requests were accepted, so that it can retry the
   /// others elsewhere; to reconnect after `retryAfter` plus a random time within `spread`; and
   /// which servers to try instead, best first. At most the first 8 alternatives with a host and a
-  /// port are sent. Nil means the configured value. A second call returns at once.
+  /// port are sent, and only if there are some does an idle connection stay open until its client
+  /// has the next one. Nil means the configured value. A second call returns at once.
   public func shutDown(
     within bound: Duration = .seconds(10), spread: Duration? = nil, retryAfter: Duration? = nil,
     alternatives: [Endpoint]? = nil
