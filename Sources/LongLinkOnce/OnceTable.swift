@@ -18,6 +18,9 @@ final class OnceTable: Sendable {
 
   struct State {
     var runs: [OncePlace: Run] = [:]
+    /// The runs whose end the store is told again, because it has failed; not all of them are in
+    /// `runs`.
+    var retrying: [ObjectIdentifier: Run] = [:]
     var status: OnceStoreStatus
     /// When the store said so, by the loops' clock.
     var asked: LinkInstant
@@ -124,8 +127,19 @@ final class OnceTable: Sendable {
 
   func run(at place: OncePlace) -> Run? { state.withLock { $0.runs[place] } }
 
+  /// Notes that the store is told again how a run has ended. Returns false if the server has
+  /// stopped: then nobody tells it any more.
+  func retries(_ run: Run) -> Bool {
+    state.withLock { state in
+      guard !isStopped.load(ordering: .acquiring) else { return false }
+      state.retrying[ObjectIdentifier(run)] = run
+      return true
+    }
+  }
+
   func remove(_ run: Run) {
     let idle = state.withLock { state -> Gate<Void>? in
+      state.retrying[ObjectIdentifier(run)] = nil
       guard state.runs[run.place] === run else { return nil }
       state.runs[run.place] = nil
       return state.runs.isEmpty ? state.idle : nil
@@ -204,7 +218,7 @@ extension OnceTable: OnceKeeper {
       return state.runs.isEmpty
     }
     guard !isIdle else {
-      isStopped.store(true, ordering: .releasing)
+      await stop()
       return 0
     }
     let timer = await loop.run {
@@ -212,11 +226,24 @@ extension OnceTable: OnceKeeper {
     }
     await gate.value
     await loop.run { loop.cancel(timer.value) }
-    isStopped.store(true, ordering: .releasing)
-    // In an order that is the same when a simulation is repeated.
-    let runs = state.withLock { Array($0.runs.values) }
-      .sorted { $0.attempt.token.number < $1.attempt.token.number }
-    return runs.reduce(into: 0) { count, run in count += run.cutOff() ? 1 : 0 }
+    return await stop().reduce(into: 0) { count, run in count += run.cutOff() ? 1 : 0 }
+  }
+
+  /// Lets no handler begin any more, and nobody tell the store again. Returns what still runs.
+  @discardableResult
+  private func stop() async -> [Run] {
+    let (runs, retrying) = state.withLock { state in
+      isStopped.store(true, ordering: .releasing)
+      defer { state.retrying = [:] }
+      return (Array(state.runs.values), Array(state.retrying.values))
+    }
+    for run in Self.sorted(runs + retrying) { await run.loop.run { run.stopTimers() } }
+    return Self.sorted(runs)
+  }
+
+  /// In an order that is the same when a simulation is repeated.
+  private static func sorted(_ runs: [Run]) -> [Run] {
+    runs.sorted { $0.attempt.token.number < $1.attempt.token.number }
   }
 
   private final class DrainTimer: TimerHandler {

@@ -127,14 +127,17 @@ extension Run {
       case .returned(.failure(let error)), .returnedLate(.failure(let error)): failure = error
       case .late: break
       }
-      if report != nil, case .completed = conclusion { forgetAtExpiry() }
+      if report != nil, case .completed = conclusion, !table.isStopped.load(ordering: .acquiring) {
+        forgetAtExpiry()
+      }
       report?(nil)
       report = nil
       table.failed("complete", failure, at: loop.now)
       // A late call may still return.
       guard failure != nil else { return }
+      guard table.retries(self) else { return table.remove(self) }
       if !isRepeated { table.lateCalls.add(1, ordering: .relaxed) }
-      after(pause) { run in
+      self.pause(pause) { run in
         run.conclude(
           run.isOver ? conclusion.withoutAnswer : conclusion,
           pause: min(2 * pause, Run.longestPause), isRepeated: true)
@@ -151,6 +154,12 @@ extension Run {
       }
     }
     state.withLock { $0.limit = limit }
+  }
+
+  /// Lets no timer of the run fire any more, because the server has stopped; on the loop.
+  func stopTimers() {
+    stopLimit()
+    if let pause = state.withLock({ $0.pause.take() }) { loop.cancel(pause) }
   }
 
   private func stopLimit() {
@@ -204,6 +213,9 @@ extension Run {
     if isOwn, !reply.isRefused {
       later.isReplayed = true
       if later.outcome == .run { later.outcome = .replayed }
+    } else if reply.code == .cancelled {
+      // Its request was cancelled before the handler was called; those who wait have not cancelled.
+      later = Self.notRun
     }
     var isWanted = false
     let waiting = state.withLock { state -> (RunningHandler?, Bool, [RunningHandler])? in
@@ -232,8 +244,12 @@ extension Run {
     for waiter in waiters { waiter.answer(later) }
   }
 
+  /// The reply to those who waited for a run whose handler was not called after all.
+  private static let notRun = OnceReply.refusal(
+    .draining, "the request for which it was to run has ended", .store)
+
   func dropped() {
-    end(.refusal(.draining, "the request for which it was to run has ended", .store))
+    end(Self.notRun)
     if let memory = table.memory {
       _ = memory.abandonNow(attempt.token, at: place)
     } else {

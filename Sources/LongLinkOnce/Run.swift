@@ -39,6 +39,8 @@ final class Run: OnceRun {
     var isDetached = false
     /// The end of such a handler's time; once it has returned, of the time of its answer.
     var limit: LoopTimer?
+    /// The end of the time until the store is asked or told again.
+    var pause: LoopTimer?
     /// Whether the server has stopped, and cancelled the handler.
     var isCutOff = false
     /// How often the store has been asked again.
@@ -208,14 +210,19 @@ final class Run: OnceRun {
       defer { state.polls += 1 }
       return min(2_000, Int64(50) << min(state.polls, 6))
     }
-    after(delay) { run in
+    pause(delay) { run in
       // Those who waited may have left meanwhile.
       if case .elsewhere = run.state.withLock({ $0.phase }) { run.ask() }
     }
   }
 
+  /// Does something after a pause in milliseconds, unless the server stops first; on the loop.
+  func pause(_ delay: Int64, then body: @escaping (Run) -> Void) {
+    let pause = after(delay, body)
+    state.withLock { $0.pause = pause }
+  }
+
   /// Does something after a delay in milliseconds; on the loop.
-  @discardableResult
   func after(_ delay: Int64, _ body: @escaping (Run) -> Void) -> LoopTimer {
     loop.schedule(at: loop.now + delay * 1_000_000, Pause(self, body), token: 0)
   }

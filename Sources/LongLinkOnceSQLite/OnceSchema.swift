@@ -101,9 +101,10 @@ enum OnceSchema {
     let boot = found?["boot"] as String?
     let mayHaveLost = boot != nil && (boot != machine.bootID || machine.bootID == nil)
     let kept = mayHaveLost ? nil : (found?["name"] as Data?).map { [UInt8]($0) }
+    // A damaged file may state any time.
+    let time = min((found?["time"] as Int64?) ?? 0, Int64.max / 4)
     let opened = Opened(
-      name: kept ?? newName(),
-      start: max(1, machine.wallTime(), ((found?["time"] as Int64?) ?? 0) + 1))
+      name: kept ?? newName(), start: max(1, machine.wallTime(), time + 1))
     try db.execute(
       sql: """
         INSERT OR REPLACE INTO longlink_once_store (id, version, name, time, boot)

@@ -310,7 +310,8 @@ import Testing
     }
   }
 
-  @Test func `a client has its next server before it leaves the one that shuts down`() async throws {
+  @Test func `a client has its next server before it leaves the one that shuts down`() async throws
+  {
     try await Stage.simulate { stage, simulation in
       let (old, new) = (try await stage.serve(named: 1), try await stage.serve(named: 2))
       let client = try stage.client(of: old)

@@ -169,7 +169,9 @@ import Testing
         Issue.record("\(seen)")
         return
       }
-      try await stage.until { events.elements.contains(.ended(2, .closedHere, worked: true)) }
+      try await stage.until {
+        events.elements.contains(.ended(2, .goneAway(.draining), worked: true))
+      }
     }
   }
 }

@@ -137,7 +137,8 @@ extension Rejection: CustomStringConvertible {
   /// The code and the text, escaped and cut to 200 bytes; of bytes that are no text, their number.
   public var description: String {
     let said = PeerText.isPlain(utf8: body) ? "\(PeerText(utf8: body))" : "\(body.count) bytes"
-    let code = dialectCode.map { "rejected with \($0) of the dialect" } ?? "rejected \(code.rawValue)"
+    let code =
+      dialectCode.map { "rejected with \($0) of the dialect" } ?? "rejected \(code.rawValue)"
     return body.isEmpty ? code : "\(code): \(said)"
   }
 }

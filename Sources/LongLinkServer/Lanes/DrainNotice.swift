@@ -14,8 +14,8 @@ struct DrainNotice: Sendable {
   /// stays open until the client leaves it, so that pushes reach the client meanwhile.
   let awaitsMove: Bool
 
-  /// Makes a notice. Where an argument is nil, the configuration's value applies. `goesOn` says that
-  /// the server still accepts connections.
+  /// Makes a notice. Where an argument is nil, the configuration's value applies. `goesOn` says
+  /// that the server still accepts connections.
   init(
     code: ResponseCode = .draining, reason: String, _ configuration: ServerConfiguration,
     spread: Duration?, retryAfter: Duration?, alternatives: [Endpoint]?, goesOn: Bool = false

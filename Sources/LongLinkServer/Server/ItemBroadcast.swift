@@ -31,9 +31,9 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
   ///
   /// It remembers the last `remembering` items, 0 by default, and at most `bytes` bytes of them, 16
   /// MiB by default. The first item gets the number `first`, which is at least 1; by default, the
-  /// number of microseconds since 1970, in a simulation by its calendar. So after a restart the numbers are larger than before,
-  /// unless the server publishes more than a million items a second or its clock is set back. If
-  /// that can happen, pass the number after the last one.
+  /// number of microseconds since 1970, in a simulation by its calendar. So after a restart the
+  /// numbers are larger than before, unless the server publishes more than a million items a second
+  /// or its clock is set back. If that can happen, pass the number after the last one.
   public init(
     _ buffer: PushBuffer<Never>, remembering: Int = 0, bytes: Int = 16_777_216,
     numberedFrom first: UInt64? = nil

@@ -179,8 +179,8 @@ extension ServerConfiguration {
     /// is added; not negative. Default 0 s.
     public var retryAfter: Duration = .zero
     /// The servers that drained clients should try instead, best first; at most 8, each with a host
-    /// and a port. Default: none. A server that names some keeps a connection without requests until
-    /// its client has the next one, within the bound of the drain; else it closes it at once.
+    /// and a port. Default: none. A server that names some keeps a connection without requests
+    /// until its client has the next one, within the bound of the drain; else it closes it at once.
     public var alternatives: [Endpoint] = []
   }
 }

@@ -80,7 +80,9 @@ extension HTTPTests {
           let ticket = try #require(OnceTicket(key: [9]))
           for options in [RequestOptions(retry: .once), RequestOptions(ticket: ticket)] {
             let call = nodes(server)("/x", over: service, policy: CallPolicy(options))
-            let error = try await failure { try await api.value(of: call) }
+            let error = try await failure { () throws(CallError) in
+              try await api.value(of: call)
+            }
             #expect(error.link.code == .unsupported && error.delivery == .notSent, "\(error)")
           }
           #expect(server.received.isEmpty)

@@ -130,6 +130,20 @@ struct OnceServerTests {
     }
   }
 
+  @Test func `who waits for a run that is cancelled before it begins is told to ask again`()
+    async throws
+  {
+    try await OnceStage.runBoth { stage in
+      let caller = try await stage.client()
+      caller.send(OnceStage.waits, [9], serial: 50)
+      caller.client.send(.cancel(50))
+      caller.send(OnceStage.waits, [9], serial: 51)
+      let answer = try await caller.answer(to: 51)
+      #expect(answer.code == .draining && answer.isRefused, "\(answer)")
+      #expect(stage.runs([9]) == 0)
+    }
+  }
+
   @Test func `the handler has the deadline of its request, and a waiter its own`() async throws {
     try await OnceStage.runBoth { stage in
       let caller = try await stage.client()
