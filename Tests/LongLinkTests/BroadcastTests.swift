@@ -137,6 +137,50 @@ import Testing
     }
   }
 
+  @Test func `a broadcast that begins while a connection opens comes to its client once`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let servers = Tally<LongLinkServer>()
+      let reports = Tally<BroadcastReport>()
+      let loop = stage.serverLoop
+      let server = try await stage.serve(configure: {
+        $0.identity.authenticate = { request in
+          if let server = servers.elements.first {
+            // It comes to the loop in the turn in which the connection opens.
+            Task.immediate(executorPreference: loop) {
+              reports.add(try await server.broadcast(7, [1]))
+            }
+          }
+          return try AuthenticationTests.byKey(request)
+        }
+      })
+      let received = Tally<String>()
+      func client(named name: String) async throws -> LongLinkClient {
+        let client = try stage.client(of: server) {
+          $0.identity.credential = { Array("key-\(name)".utf8) }
+          $0.identity.sendsCredentialUnencrypted = true
+        }
+        client.onPush(7) { _ in received.add(name) }
+        try await client.connect()
+        return client
+      }
+      let ann = try await client(named: "ann")
+      servers.add(server)
+      ann.pathChanged(network: "other")
+      await reports.reached(1)
+      try await stage.until { await server.counters().connectionsAccepted == 2 }
+      try await stage.until { await server.counters().openConnections == 1 }
+      #expect(try await ann.request(.echo, [5]) == [5])
+      #expect(reports.elements[0].queued == 1 && received.elements == ["ann"])
+      // A client's first connection is no different.
+      let bob = try await client(named: "bob")
+      #expect(try await bob.request(.echo, [5]) == [5])
+      await received.reached(2)
+      #expect(reports.elements[1].queued == 1 && received.elements == ["ann", "ann"])
+    }
+  }
+
   @Test func `a hook that a broadcast calls may end other connections`() async throws {
     try await Stage.simulate { stage, simulation in
       let ended = Tally<Int>()

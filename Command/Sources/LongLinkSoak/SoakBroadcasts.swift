@@ -2,16 +2,16 @@
 
 /// Which broadcasts came to which clients.
 ///
-/// Each run of a server numbers its broadcasts. A client that keeps its connection gets all numbers
-/// from the first to the last one that it gets; after a loss it may begin anew.
+/// Each run of a server numbers its broadcasts. A client gets none twice. Over one connection it
+/// gets all numbers from the first to the last one that it gets; between two it may miss some.
 struct SoakBroadcasts {
   /// A broadcast's key: the number of the server's run, and that of the broadcast, in 24 bits.
   static func key(run: UInt64, number: UInt64) -> UInt64 { run << 24 | number }
 
-  /// A client while it keeps its connection, at one run of a server.
+  /// A client while it has one connection, at one run of a server.
   private struct Place: Hashable {
     let client: UInt32
-    let losses: UInt32
+    let stretch: UInt32
     let run: UInt64
   }
 
@@ -28,12 +28,14 @@ struct SoakBroadcasts {
   /// How many came to some client.
   var count: Int { receipts.count }
 
-  mutating func received(_ key: UInt64, by client: UInt32, after losses: UInt32) {
+  /// A client got a broadcast in a stretch of its time; 0 if it was between two connections.
+  mutating func received(_ key: UInt64, by client: UInt32, in stretch: UInt32) {
     guard receipts.insert(Receipt(client: client, key: key)).inserted else {
       doubledKeys.insert(key)
       return
     }
-    let place = Place(client: client, losses: losses, run: key >> 24)
+    guard stretch > 0 else { return }
+    let place = Place(client: client, stretch: stretch, run: key >> 24)
     let range = places[place] ?? key...key
     places[place] = min(range.lowerBound, key)...max(range.upperBound, key)
   }

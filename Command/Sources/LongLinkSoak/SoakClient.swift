@@ -53,9 +53,9 @@ actor SoakClient {
   private var ended = 0
   private var heldBack = 0
   private var streams = SoakStreams()
-  /// How often the client had no connection any more, and was asked for its credential.
-  private let (losses, credentials) = (Counter(), Counter())
-  private let number: UInt32
+  private let stretches = SoakStretches()
+  /// How often the client was asked for its credential.
+  private let credentials = Counter()
 
   private static let mostOpen = 16
   /// How often its network changes, as a share of the pauses between its requests.
@@ -74,7 +74,6 @@ actor SoakClient {
   ) throws {
     self.loop = loop
     self.ledger = ledger
-    self.number = UInt32(number)
     generator = SeededGenerator(seed: seed &+ UInt64(number) &* 0x9E37_79B9)
     nextKey = UInt64(number + 1) << 32
     var configuration = ClientConfiguration(servers: servers)
@@ -90,18 +89,17 @@ actor SoakClient {
     // The test of lost packets runs servers at an address that is not the loopback's.
     configuration.identity.sendsCredentialUnencrypted = true
     client = try LongLinkClient(configuration, on: loop)
-    client.onPush(SoakType.news) { [losses, number = self.number] push in
-      guard let key = SoakRecord.key(in: push.body) else { return }
-      let record = SoakRecord(
-        key: key, .received(client: number, losses: UInt32(losses.value)))
-      ledger.append(record)
+    client.onPush(SoakType.news) { [weak client, stretches, number = UInt32(number)] push in
+      guard let client, let key = SoakRecord.key(in: push.body) else { return }
+      let stretch = stretches.number(in: client.state) ?? 0
+      ledger.append(SoakRecord(key: key, .received(client: number, stretch: stretch)))
     }
   }
 
   /// Makes `rate` requests per second, on average, until it is stopped.
   func run(rate: Double) async {
-    Task(executorPreference: loop) { [client, losses] in
-      for await state in client.states() where !state.isConnected { losses.add() }
+    Task(executorPreference: loop) { [client, stretches] in
+      for await state in client.states() { stretches.begin(in: state) }
     }
     let watching = Task(executorPreference: loop) { await self.watch() }
     defer { watching.cancel() }

@@ -46,8 +46,8 @@ struct SoakRecord: Equatable, Sendable {
     case ended(SoakOutcome)
     /// A server ran the request's handler.
     case executed
-    /// A client got a broadcast, after it had lost its connection so many times.
-    case received(client: UInt32, losses: UInt32)
+    /// A client got a broadcast in a stretch with one connection, by its number, or in none (0).
+    case received(client: UInt32, stretch: UInt32)
     /// A server did not send a broadcast to some client, whose output was full.
     case withheld
     /// A server made a payment, and gave it this receipt, below 2^48.
@@ -70,8 +70,8 @@ struct SoakRecord: Equatable, Sendable {
       case .started(let kind): [1, kind.rawValue]
       case .ended(let outcome): [2, outcome.rawValue]
       case .executed: [3]
-      case .received(let client, let losses):
-        [4, 0] + SoakRecord.bytes(of: UInt64(client) << 24 | UInt64(losses)).suffix(6)
+      case .received(let client, let stretch):
+        [4, 0] + SoakRecord.bytes(of: UInt64(client) << 24 | UInt64(stretch)).suffix(6)
       case .withheld: [5]
       case .paid(let receipt): SoakRecord.bytes(of: 6 << 56 | receipt)
       case .kept(let receipt): SoakRecord.bytes(of: 7 << 56 | receipt)
@@ -102,7 +102,7 @@ struct SoakRecord: Equatable, Sendable {
     case (3, 0):
       event = .executed
     case (4, 0):
-      event = .received(client: UInt32(number >> 24), losses: UInt32(number & 0xFF_FFFF))
+      event = .received(client: UInt32(number >> 24), stretch: UInt32(number & 0xFF_FFFF))
     case (5, 0):
       event = .withheld
     case (6, 0):

@@ -14,6 +14,9 @@ enum SoakTiming {
   static let credentialGrace = Duration.seconds(5)
   /// The time between two broadcasts of a server, and between two items of a stream.
   static let broadcasts = Duration.milliseconds(250)
+  /// How long something may still come over a connection after the client has the next one: until
+  /// a connection that carries nothing any more is found to be dead.
+  static let moving = heartbeat.interval + heartbeat.timeout
   static let connectTimeout = Duration.seconds(3)
   /// How long a draining server lets requests finish.
   static let drain = Duration.seconds(2)

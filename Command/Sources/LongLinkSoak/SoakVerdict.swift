@@ -13,7 +13,7 @@ enum SoakFinding: String, CaseIterable, Sendable {
   case unexpectedAnswer = "requests that got an unexpected response"
   case unknown = "executions of unknown requests"
   case doubled = "broadcasts that came twice to a client"
-  case missed = "broadcasts that did not come to a connected client"
+  case missed = "broadcasts that did not come over a client's one connection"
 }
 
 /// How many payments there were.
@@ -61,8 +61,8 @@ struct SoakVerdict {
       case .ended(let outcome):
         entries[record.key, default: Entry()].endings += 1
         entries[record.key, default: Entry()].outcome = outcome
-      case .received(let client, let losses):
-        broadcasts.received(record.key, by: client, after: losses)
+      case .received(let client, let stretch):
+        broadcasts.received(record.key, by: client, in: stretch)
       case .withheld: broadcasts.withheld(record.key)
       case .paid(let receipt): entries[record.key, default: Entry()].paid.append(receipt)
       case .kept(let receipt): entries[record.key, default: Entry()].kept.append(receipt)

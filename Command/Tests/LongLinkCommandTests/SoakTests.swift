@@ -103,22 +103,24 @@ import Testing
   ) -> [SoakFinding: [UInt64]] {
     func key(_ number: UInt64) -> UInt64 { SoakBroadcasts.key(run: 3, number: number) }
     var records = withheld.map { SoakRecord(key: key($0), .withheld) }
-    for (client, losses, number) in receipts {
-      records.append(SoakRecord(key: key(number), .received(client: client, losses: losses)))
+    for (client, stretch, number) in receipts {
+      records.append(SoakRecord(key: key(number), .received(client: client, stretch: stretch)))
     }
     return SoakVerdict(records).keys.mapValues { keys in keys.map { $0 & 0xFF_FFFF } }
   }
 
-  /// Receipts have a client, how often it had lost its connection, and the broadcast's number.
-  @Test func `a broadcast that came twice, or not, to a connected client is found`() {
-    let whole: [(UInt32, UInt32, UInt64)] = [(1, 0, 4), (1, 0, 6), (1, 0, 5), (2, 0, 9)]
+  /// Receipts have a client, the stretch of its time, and the broadcast's number.
+  @Test func `a broadcast that came twice, or not over a client's one connection, is found`() {
+    let whole: [(UInt32, UInt32, UInt64)] = [(1, 1, 4), (1, 1, 6), (1, 1, 5), (2, 1, 9)]
     #expect(SoakTests.broadcasts(whole).isEmpty)
-    #expect(SoakTests.broadcasts(whole + [(1, 0, 8)]) == [.missed: [7]])
-    #expect(SoakTests.broadcasts(whole + [(1, 0, 8)], withheld: [7]).isEmpty)
-    // What was sent while the client had lost its connection need not come.
-    #expect(SoakTests.broadcasts(whole + [(1, 1, 8), (1, 1, 9)]).isEmpty)
-    // Nothing comes again, also after a loss.
-    #expect(SoakTests.broadcasts(whole + [(1, 1, 6)]) == [.doubled: [6]])
+    #expect(SoakTests.broadcasts(whole + [(1, 1, 8)]) == [.missed: [7]])
+    #expect(SoakTests.broadcasts(whole + [(1, 1, 8)], withheld: [7]).isEmpty)
+    // What was sent between two connections need not come.
+    #expect(SoakTests.broadcasts(whole + [(1, 2, 8), (1, 2, 9)]).isEmpty)
+    #expect(SoakTests.broadcasts(whole + [(1, 0, 8), (1, 0, 10)]).isEmpty)
+    // Nothing comes again, over whichever connection.
+    #expect(SoakTests.broadcasts(whole + [(1, 2, 6)]) == [.doubled: [6]])
+    #expect(SoakTests.broadcasts(whole + [(1, 0, 6)]) == [.doubled: [6]])
   }
 
   @Test func `an item that comes again, or is left out, is found`() {
@@ -151,7 +153,7 @@ import Testing
     let events =
       SoakKind.allCases.map(SoakRecord.Event.started)
       + SoakOutcome.allCases.map(SoakRecord.Event.ended)
-      + [.executed, .withheld, .received(client: 0x01_0203, losses: 0x0A_0B0C)]
+      + [.executed, .withheld, .received(client: 0x01_0203, stretch: 0x0A_0B0C)]
       + [.paid(0x01_0203_0405), .kept(1 << 48 - 1), .answered(0)]
     for event in events {
       let record = SoakRecord(key: 0x0123_4567_89AB_CDEF, event)

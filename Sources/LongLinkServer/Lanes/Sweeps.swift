@@ -33,7 +33,9 @@ struct Sweep {
 extension BroadcastReport {
   /// Sends a broadcast on a connection, if it is its client's to send it on, and counts it.
   mutating func count(_ broadcast: Broadcast, number: UInt64, on connection: ServerConnection) {
-    guard !connection.link.connection.settings.isShort else { return }
+    // A connection has its client some steps after its handshake. What comes in between has begun
+    // before it joined, and is not for it. A short link, which gets none, never counts as opened.
+    guard connection.wasOpened else { return }
     if let client = connection.client, !client.claims(number, for: connection.peer) { return }
     count(broadcast.send(on: connection.link))
   }

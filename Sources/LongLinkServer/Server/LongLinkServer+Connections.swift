@@ -63,10 +63,11 @@ extension LongLinkServer {
 
   /// Sends a one-way message to every client, without waiting for any. It is encoded once.
   ///
-  /// A client gets it once, over its current connection. A loop sends it to 256 connections in a
-  /// turn, and then serves other work before it goes on. The call returns when each connection has
-  /// had its turn. Broadcasts go one after another: each connection gets them in the same order,
-  /// and a client does not get those that began on its loop before its first connection opened.
+  /// A client gets it over its current connection: never twice, but perhaps not at all if that
+  /// connection ends meanwhile. A loop sends it to 256 connections in a turn, and then serves other
+  /// work before it goes on. The call returns when each connection has had its turn. Broadcasts go
+  /// one after another: each connection gets them in the same order, and a client does not get
+  /// those that began on its loop before its first connection opened.
   ///
   /// A connection above its high-water mark is skipped, or, with `closingSlow`, closed with
   /// `unreadOutput`. A connection that does not accept a body of this size is skipped. The report
