@@ -74,9 +74,7 @@ extension OnceLedger.State {
       if request.uses.contains(where: { $0.result == nil }) {
         found.append((.endsOnce, "request \(number) has not ended"))
       }
-      // What is cancelled before its client gets it says nothing of earlier uses of its ticket.
       if case .failure(let error)? = request.uses.last?.result, error.delivery.isSafeToRetry,
-        error.code != .cancelled || request.uses.count == 1,
         !request.isShared, request.isOneOrTicket, !request.runs.isEmpty
       {
         found.append(
