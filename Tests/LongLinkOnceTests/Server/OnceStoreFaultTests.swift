@@ -250,13 +250,26 @@ struct OnceStoreFaultTests {
     }
   }
 
-  @Test func `a handler whose transaction fails has not completed its record`() async throws {
+  /// Completes a record in a transaction, whose functions are `async` or are not.
+  private static func complete(
+    _ once: OnceContext, isAsync: Bool, _ keep: (OnceToken, OnceAnswer) -> Bool
+  ) async throws {
+    guard isAsync else { return try { try once.complete(with: [7], keep) }() }
+    try await once.complete(with: [7]) { token, answer in
+      await Task.yield()
+      return keep(token, answer)
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `a handler whose transaction fails has not completed its record`(isAsync: Bool) async throws
+  {
     try await OnceStage.run { simulation, memory in
       struct RolledBack: Error {}
       let stage = try await OnceStage(simulation, store: memory) { _ in
       } routes: { server in
         server.route(20) { request async throws -> [UInt8] in
-          try request.once!.complete(with: [7]) { token, answer in
+          try await Self.complete(request.once!, isAsync: isAsync) { token, answer in
             // A transaction: its effect is there only if nothing throws afterwards.
             request.body == [1] || memory.completeNow(token, with: answer)
           }
@@ -264,7 +277,7 @@ struct OnceStoreFaultTests {
           return []
         }
         server.route(21) { request async throws -> [UInt8] in
-          try request.once!.complete(with: [7]) { _, _ in false }
+          try await Self.complete(request.once!, isAsync: isAsync) { _, _ in false }
           return []
         }
         server.route(22) { request async throws -> [UInt8] in
