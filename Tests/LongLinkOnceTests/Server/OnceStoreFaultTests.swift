@@ -228,6 +228,45 @@ struct OnceStoreFaultTests {
     }
   }
 
+  @Test func `a server asks for the store's name before it refuses another space`() async throws {
+    try await OnceStage.run { simulation, memory in
+      let stores = (0..<2).map { _ in ScriptedStore(memory, clock: simulation.clock) }
+      let (a, b) = (
+        try await OnceStage(simulation, store: stores[0]),
+        try await OnceStage(simulation, store: stores[1])
+      )
+      let (first, second) = (try await a.client(), try await b.client())
+      for store in stores { store.script.withLock { $0.name = [9, 9] } }
+      // One server gets to know the new name.
+      let response = try await first.client.request(
+        OnceStage.quick, metadata: first.metadata([8]))
+      let space = response.metadata?.keySpace ?? []
+      #expect(try await first.ask(OnceStage.quick, [8], space: space) == Answer(.ok, [1]))
+      stores[1].script.withLock { $0.failingStatuses = 1 }
+      #expect(try await second.ask(OnceStage.quick, [8], space: space) == .refused(.draining))
+      let replay = Answer(.ok, [1], replayed: true)
+      #expect(try await second.ask(OnceStage.quick, [8], space: space) == replay)
+      #expect(try await b.client().welcome.keySpace == space)
+      #expect(try await second.ask(OnceStage.quick, [7], space: space) == Answer(.ok, [1]))
+      // A space of no name costs the store little.
+      let asked = stores[1].script.withLock { $0.statuses }
+      let wrong = [UInt8](repeating: 5, count: 16)
+      let start = simulation.now
+      for serial: UInt32 in 100..<150 {
+        second.client.send(
+          .request(
+            OnceStage.quick, serial: serial, [], metadata: second.metadata([6], space: wrong)))
+      }
+      for serial: UInt32 in 100..<150 {
+        #expect(try await second.answer(to: serial) == .refused(.preconditionFailed))
+      }
+      let most = 2 + Int((simulation.now - start) / 100_000_000)
+      #expect((1...most).contains(stores[1].script.withLock { $0.statuses } - asked))
+      #expect(a.runs([8]) == 1 && b.runs([8]) == 0 && b.runs([6]) == 0)
+      for stage in [a, b] { await stage.server.shutDown(within: .zero) }
+    }
+  }
+
   @Test func `a server whose store does not answer does not start`() async throws {
     try await OnceStage.run { simulation, _ in
       await #expect(throws: LongLinkError.self) {
