@@ -42,7 +42,8 @@ public final class CallClient: Sendable {
     let gate = Gate<Result<Reply, CallError>>()
     let caller = LoopBound(CallerNumber(), on: client.loop)
     if Task.isCancelled {
-      throw prepared.describe(LongLinkError(.cancelled, doing: call.operation))
+      throw prepared.describe(
+        LongLinkError(.cancelled, doing: call.operation).covering(prepared.plan.options.ticket))
     }
     client.loop.runOnLoop { [core] in
       caller.value.id = core.value.begin(prepared) { gate.open($0) }

@@ -23,7 +23,7 @@ final class Client: OnceClient {
   }
 
   /// The store's name and the space now.
-  private var named: OnceTable.NamedSpace {
+  var named: OnceTable.NamedSpace {
     known.withLock { known in
       let number = table.nameNumber.load(ordering: .acquiring)
       if number != known.number { known = (number, table.space(of: scope)) }
@@ -42,12 +42,14 @@ final class Client: OnceClient {
   func find(_ question: OnceQuestion, payload: RawSpan) -> OnceStep {
     let now = question.loop.driver.now
     let named = named
-    guard question.metadata.keySpace == named.space,
-      question.metadata.keyTime <= UInt64(Int64.max / 4)
+    let isHere = question.metadata.keySpace == named.space
+    guard isHere || mayBeNew(question), question.metadata.keyTime <= UInt64(Int64.max / 4)
     else { return .reply(table.wrongTerms(of: self, at: now)) }
     // The store is asked under the name that the space stands for: another loop may have learned a
     // newer one meanwhile.
-    let run = Run(question, table.hasher.hash(payload), of: self, in: named.name, at: now)
+    let run = Run(
+      question, table.hasher.hash(payload), of: self, in: isHere ? named.name : nil, at: now)
+    if !isHere { return .ask(run) }
     if question.isOverloaded {
       return findKnown(run, orElse: OnceTable.overloaded, mayWait: false, at: now)
     }
@@ -62,6 +64,13 @@ final class Client: OnceClient {
     if let other = table.add(run) { return step(to: other, run) }
     guard let memory = table.memory else { return .ask(run) }
     return begin(run, in: memory, at: now) { nil }
+  }
+
+  /// Whether the space of a request may be that of a newer name, which other servers that share the
+  /// store know already.
+  private func mayBeNew(_ question: OnceQuestion) -> Bool {
+    table.memory == nil && question.metadata.keySpace != KeySpace.none && !question.isOverloaded
+      && table.detached.hasRoom(for: scope)
   }
 
   /// Asks a store in memory. `add` adds a run that has to ask again, unless it has been added.

@@ -62,6 +62,22 @@ public struct OnceContext: Sendable {
     run.state.withLock { $0.completed = answer }
   }
 
+  /// Completes the record with the body of a response, within a transaction of the caller's whose
+  /// functions are `async`.
+  ///
+  /// `keep` gets the token and the encoded answer, and returns what the store's `complete` does:
+  /// false if the record is not that of this run any more. Then this throws `OnceOutdated`; let it
+  /// end the transaction. Throws what `keep` throws, `BodyError` if the body cannot be encoded, and
+  /// `LongLinkError` with `tooLarge` if it has more than `maxKeptResponse` bytes.
+  public func complete(
+    with body: some BodyEncodable, code: ResponseCode = .ok,
+    _ keep: (OnceToken, OnceAnswer) async throws -> Bool
+  ) async throws {
+    let answer = try answer(code, body)
+    guard try await keep(token, answer) else { throw OnceOutdated() }
+    run.state.withLock { $0.completed = answer }
+  }
+
   /// Completes the record with the body of a response, before the handler returns. It waits for the
   /// store for as long as that takes: `OnceConfiguration.storeTimeout` does not bound it.
   ///

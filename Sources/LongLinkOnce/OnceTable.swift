@@ -24,8 +24,18 @@ final class OnceTable: Sendable {
     var status: OnceStoreStatus
     /// When the store said so, by the loops' clock.
     var asked: LinkInstant
+    /// The last question for the store's name: when it began, and whether it was answered.
+    var question: (start: LinkInstant, answer: NameAnswer)?
     /// Opened when there are no runs any more.
     var idle: Gate<Void>?
+  }
+
+  /// What has become of a question for the store's name.
+  enum NameAnswer {
+    /// There is no answer yet: look again later.
+    case open
+    case known
+    case failed
   }
 
   let store: any OnceStore
@@ -101,6 +111,40 @@ final class OnceTable: Sendable {
       return isNew
     }
     if isNew { nameNumber.add(1, ordering: .releasing) }
+  }
+
+  /// The shortest time between two questions for the store's name, in nanoseconds.
+  private static let pauseOfQuestions: Int64 = 100_000_000
+
+  /// Asks for the store's name, if that has not been asked since an instant; on the loop. There is
+  /// one question at a time, for all who want to know.
+  func askName(since instant: LinkInstant, on loop: EventLoop) -> NameAnswer {
+    let now = loop.driver.now
+    let answer = state.withLock { state -> NameAnswer? in
+      if let last = state.question {
+        if last.answer == .open { return .open }
+        if last.start >= instant { return last.answer }
+        if now - last.start < Self.pauseOfQuestions { return .open }
+      }
+      state.question = (now, .open)
+      return nil
+    }
+    if let answer { return answer }
+    call(on: loop) { [store] in
+      try await store.status()
+    } then: { [self] (outcome: StoreCall<OnceStoreStatus>.Outcome) in
+      var answer = NameAnswer.failed
+      switch outcome {
+      case .returned(.success(let status)):
+        learn(status, askedAt: now, at: loop.driver.now)
+        answer = .known
+      case .returned(.failure(let error)): failed("status", error, at: loop.now)
+      case .late: failed("status", nil, at: loop.now)
+      case .returnedLate: return
+      }
+      state.withLock { $0.question = (now, answer) }
+    }
+    return .open
   }
 
   /// The space of a scope, a hash of the store's name, the retention and the scope; and that name.

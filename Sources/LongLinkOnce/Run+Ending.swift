@@ -169,7 +169,7 @@ extension Run {
   /// Asks the store how the run has ended: its handler may have completed the record, and thrown
   /// although its transaction was committed; or another run has taken the record over.
   private func askForEnd() {
-    let (table, attempt) = (table, attempt)
+    let (table, attempt) = (table, namedAttempt)
     if let memory = table.memory { return ended(memory.beginNow(attempt, at: place)) }
     table.call(on: loop) {
       try await table.store.begin(attempt)

@@ -29,6 +29,8 @@ final class Run: OnceRun {
     var waiters: [ObjectIdentifier: (order: Int, exchange: RunningHandler)] = [:]
     var joined = 0
     var placement = HandlerPlacement.connectionLoop
+    /// The name of the store that was asked for because of this request's space.
+    var storeName: [UInt8] = []
     /// Which run of the record it is.
     var number = 1
     /// Whether nobody wants the reply any more, before the handler is called.
@@ -58,6 +60,7 @@ final class Run: OnceRun {
   let client: Client
   let metadata: ReceivedMetadata
   let place: OncePlace
+  /// What the store is asked for; without a name of the store if that has to be asked for before.
   let attempt: OnceAttempt
   let rule: OnceRule
   let loop: EventLoop
@@ -75,7 +78,7 @@ final class Run: OnceRun {
 
   init(
     _ question: OnceQuestion, _ fingerprint: OnceFingerprint, of client: Client,
-    in storeName: [UInt8], at now: LinkInstant
+    in storeName: [UInt8]?, at now: LinkInstant
   ) {
     self.client = client
     metadata = question.metadata
@@ -85,7 +88,8 @@ final class Run: OnceRun {
     place = OncePlace(token, scopeHash: client.scopeHash)
     attempt = OnceAttempt(
       token: token, fingerprint: fingerprint, keyTime: Int64(metadata.keyTime),
-      retention: client.table.retention, storeName: storeName, runsAgain: question.rule.runsAgain)
+      retention: client.table.retention, storeName: storeName ?? [],
+      runsAgain: question.rule.runsAgain)
     rule = question.rule
     loop = question.loop
     arrival = now
@@ -135,12 +139,37 @@ final class Run: OnceRun {
 
   func ask(_ placement: HandlerPlacement) {
     state.withLock { $0.placement = placement }
-    ask()
+    if attempt.storeName.isEmpty { askName() } else { ask() }
+  }
+
+  /// Asks for the store's name before its begin; on the loop.
+  private func askName() {
+    switch table.askName(since: arrival, on: loop) {
+    case .open: after(10) { $0.askName() }
+    case .failed: end(OnceTable.noStore)
+    case .known:
+      let named = client.named
+      guard named.space == metadata.keySpace else {
+        return end(table.wrongTerms(of: client, at: loop.now))
+      }
+      state.withLock { $0.storeName = named.name }
+      // If there is another run of the key, the store decides between them.
+      _ = table.add(self)
+      ask()
+    }
+  }
+
+  /// What the store is asked for, by the name of which the request's space is.
+  var namedAttempt: OnceAttempt {
+    guard attempt.storeName.isEmpty else { return attempt }
+    var attempt = attempt
+    attempt.storeName = state.withLock { $0.storeName }
+    return attempt
   }
 
   /// Asks the store whether it runs; on the loop.
   func ask() {
-    let (table, attempt, start) = (table, attempt, loop.now)
+    let (table, attempt, start) = (table, namedAttempt, loop.now)
     if let memory = table.memory { return found(memory.beginNow(attempt, at: place)) }
     guard table.mayAsk else { return end(OnceTable.noStore) }
     table.call(on: loop) {

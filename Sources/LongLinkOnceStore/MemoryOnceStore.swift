@@ -82,7 +82,7 @@ extension MemoryOnceStore {
     return state.withLock { $0.begin(attempt, at: place, now) }
   }
 
-  /// What `beginNow` would find, if that is a record; nil if there is none. Nothing begins.
+  /// What `beginNow` would find, if the request would not run; else nil. Nothing begins.
   package func find(_ attempt: OnceAttempt, at place: OncePlace? = nil) -> OnceFinding? {
     guard attempt.storeName == name else { return .otherName }
     let place = place ?? OncePlace(attempt.token)

@@ -60,7 +60,8 @@ struct OnceRecords: ~Copyable {
 
   func find(_ attempt: OnceAttempt, at place: OncePlace, _ now: Int64) -> OnceFinding? {
     guard let index = index(of: place), !isOver(self[index], at: now) else { return nil }
-    return self[index].finding(of: attempt)
+    let finding = self[index].finding(of: attempt)
+    return finding == .unknown && attempt.runsAgain ? nil : finding
   }
 
   mutating func complete(

@@ -44,8 +44,9 @@
 public protocol OnceStore: Sendable {
   /// Returns the store's name and the time of its clock now.
   ///
-  /// A server calls it when it starts, and after a begin that found `otherName` or `outOfTime`; it
-  /// counts on in between. So `begin` compares the name, and reads the clock, by itself.
+  /// A server calls it when it starts, after a begin that found `otherName` or `outOfTime`, and for
+  /// requests whose space is of another name than it knows, up to ten times a second. It counts on
+  /// in between. So `begin` compares the name, and reads the clock, by itself.
   func status() async throws -> OnceStoreStatus
 
   /// Finds the record of `attempt.token`, or makes one that is running and bears this token.

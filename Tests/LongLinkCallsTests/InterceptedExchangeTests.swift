@@ -130,6 +130,24 @@ import Testing
     }
   }
 
+  @Test func `a call that sends nothing may have run before with its ticket`() async throws {
+    let kept: [UInt8] = [1] + [UInt8](1...16) + [0, 0, 0, 0, 0, 0, 1, 2, 9]
+    let ticket = try #require(OnceTicket(bytes: kept))
+    let policy = CallPolicy(RequestOptions(ticket: ticket))
+    try await Scene.run(Self.slow(Tally())) { scene in
+      let early = scene.spawn { try await scene.api.call(.raw(1, policy), [7]) }
+      early.cancel()
+      let late = scene.spawn { try await scene.api.call(.raw(1, policy), [7]) }
+      try await scene.until { await scene.api.counters().callsOpen == 1 }
+      late.cancel()
+      for call in [early, late] {
+        let error = try await failure { try await call.value }
+        #expect(error.code == .cancelled && error.delivery == .sent, "\(error)")
+      }
+      #expect(scene.server.requests.isEmpty)
+    }
+  }
+
   @Test func `a cancel reaches the request that an interceptor waits for`() async throws {
     try await Scene.run(
       CallConfiguration(interceptors: [{ request, next in try await next(request) }])

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LongLink
+import LongLinkDriver
 import LongLinkTesting
+import LongLinkTransport
 import Logging
 import Testing
 
@@ -92,6 +94,45 @@ import Testing
       let fresh = RequestOptions(retry: .never, ticket: try await client.ticket())
       let other = try await failure { try await client.request(1, [1], options: fresh) }
       #expect(other.delivery == .refused)
+    }
+  }
+
+  @Test(arguments: TestEnvironment.allCases)
+  func `a repeated request that was never sent may have run all the same`(
+    _ environment: TestEnvironment
+  ) async throws {
+    struct NotNow: Error {}
+    let kept: [UInt8] = [1] + Self.space + [0, 0, 0, 0, 0, 0, 1, 2, 9]
+    try await Stage.run(environment) { stage in
+      let client = try stage.client(to: [.host("127.0.0.1", port: 1)]) {
+        $0.interceptors = [{ if $0.type == 2 { throw NotNow() } }]
+      }
+      for ticket in [OnceTicket(bytes: kept), OnceTicket(key: [9])] {
+        let ticket = try #require(ticket)
+        let options = RequestOptions(retry: .once, ticket: ticket)
+        let delivery = ticket.mayHaveRun ? Delivery.sent : .notSent
+        // The task is cancelled before it makes the request.
+        let gate = Latch()
+        let task = stage.spawn {
+          await gate.wait()
+          return try await failure { try await client.request(1, [1], options: options) }
+        }
+        task.cancel()
+        gate.open()
+        let early = try await task.value
+        #expect(early.code == .cancelled && early.delivery == delivery, "\(early)")
+        // A request from another loop is cancelled before the client's loop gets it.
+        let handle = await stage.serverLoop.run {
+          let handle = client.submit(1, [1], options: options)
+          handle.cancel()
+          return handle
+        }
+        let distant = try await failure { try await handle.value }
+        #expect(distant.code == .cancelled && distant.delivery == delivery, "\(distant)")
+        let refused = try await failure { try await client.request(2, [1], options: options) }
+        #expect(refused.delivery == delivery, "\(refused)")
+        #expect(ticket.mayHaveRun == (delivery == .sent))
+      }
     }
   }
 

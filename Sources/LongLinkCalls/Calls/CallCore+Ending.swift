@@ -31,7 +31,9 @@ extension CallCore: TimerHandler {
   func ended(_ id: UInt64, _ outcome: Outcome) {
     guard let exchange = exchanges.removeValue(forKey: id) else { return }
     forget(id, exchange.plan.key)
-    var outcome = outcome.mapError { $0.after(exchange.past) }
+    var outcome = outcome.mapError {
+      $0.after(exchange.past).covering(exchange.options.ticket)
+    }
     if exchange.isClosed {
       outcome = outcome.mapError { $0.code == .cancelled ? $0.with(.closed) : $0 }
     }

@@ -153,7 +153,7 @@ extension ExchangeRecord {
       do {
         for interceptor in observers.interceptors { try interceptor(&request) }
       } catch {
-        refusal = LongLinkError(refusing: type, error)
+        refusal = LongLinkError(refusing: type, error).covering(request.options.ticket)
       }
       options = request.options
       ends = request.ends.reversed()

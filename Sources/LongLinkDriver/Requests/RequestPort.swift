@@ -274,7 +274,7 @@ private func answerHere(
   #else
   let isCancelled = Task.isCancelled
   #endif
-  if isCancelled { return await cancelled(port, type, observed) }
+  if isCancelled { return await cancelled(port, type, options.ticket, observed) }
   let completion = Completion.waiter(RequestWatch.Waiter(watch))
   port.submit(type, body, options, completion.recorded(by: observed), watch)
   #if compiler(<6.4) && !LONGLINK_PORTABLE
@@ -316,7 +316,7 @@ private func submitted(
   _ port: RequestPort, _ type: MessageType, _ body: RequestBody, _ options: RequestOptions,
   _ observed: ExchangeRecord?, _ isOfPool: Bool, _ watch: RequestWatch
 ) async -> Outcome {
-  if watch.isCancelled { return await cancelled(port, type, observed) }
+  if watch.isCancelled { return await cancelled(port, type, options.ticket, observed) }
   return await suspend { waiter in
     let waiting: Completion = isOfPool ? .pooledWaiter(waiter) : .distantWaiter(waiter)
     let completion = waiting.recorded(by: observed)
@@ -329,9 +329,10 @@ private func submitted(
 
 /// Returns the outcome of a request that was not submitted, because its task was cancelled.
 private func cancelled(
-  _ port: RequestPort, _ type: MessageType, _ record: ExchangeRecord?
+  _ port: RequestPort, _ type: MessageType, _ ticket: OnceTicket?, _ record: ExchangeRecord?
 ) async -> Outcome {
-  let outcome = Outcome.failure(LongLinkError(.cancelled, doing: .request(type)))
+  let outcome = Outcome.failure(
+    LongLinkError(.cancelled, doing: .request(type)).covering(ticket))
   if let record { await port.loop.run { record.end(outcome) } }
   return outcome
 }

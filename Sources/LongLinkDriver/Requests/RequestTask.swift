@@ -81,7 +81,8 @@ final class SubmittedRequest: Sendable {
     let wasCancelled = progress.withLock { $0.isCancelled }
     if wasCancelled || record?.refusal != nil {
       let outcome = Outcome.failure(
-        record?.refusal ?? LongLinkError(.cancelled, doing: .request(type)))
+        record?.refusal
+          ?? LongLinkError(.cancelled, doing: .request(type)).covering(options.ticket))
       record?.end(outcome)
       return finish(outcome)
     }

@@ -143,6 +143,20 @@ extension Requests {
     return delivery.after(entry.past)
   }
 
+  /// Fails a request for which no serial is free.
+  func turnAway(
+    _ type: MessageType, _ completion: Completion, _ ticket: OnceTicket?
+  ) -> RequestID {
+    counters.turnedAway += 1
+    let error = LongLinkError(
+      .overloaded, doing: .request(type),
+      detail: "half of all serials are in use: \(table.count) requests", peer: current?.peer
+    ).covering(ticket)
+    counters.count(error)
+    completeWithoutResponse(completion, .failure(error))
+    return .none
+  }
+
   /// Removes a request from the table; nil if it has ended.
   func end(_ id: RequestID) -> RequestTable<PendingRequest>.Entry? {
     guard let entry = table.end(id) else { return nil }

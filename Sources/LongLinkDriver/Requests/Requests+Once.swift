@@ -137,7 +137,7 @@ extension Requests {
   /// done.
   func ended(_ error: LongLinkError, _ ticket: OnceTicket?) -> LongLinkError {
     guard let ticket else { return error }
-    let whole = ticket.mayHaveRun ? error.after(.sent) : error
+    let whole = error.covering(ticket)
     ticket.end(whole.delivery)
     return whole
   }
@@ -159,5 +159,13 @@ extension Requests {
       OnceStatement(
         key: .given(key.isEmpty ? loop.randomKey() : key), space: terms.space,
         time: terms.time(at: loop.driver.now)))
+  }
+}
+
+extension LongLinkError {
+  /// Returns the error with a delivery that also covers earlier requests with the ticket, if there
+  /// is one.
+  package func covering(_ ticket: OnceTicket?) -> LongLinkError {
+    ticket?.mayHaveRun == true ? after(.sent) : self
   }
 }

@@ -21,7 +21,7 @@ extension Requests {
     options.isOrdered = nil
     let deadline = deadline(of: completion, options, at: now, defaults)
     counters.submitted += 1
-    guard let id = table.nextID() else { return turnAway(type, completion) }
+    guard let id = table.nextID() else { return turnAway(type, completion, nil) }
     let request = PendingRequest(
       type, body, options, from: now, until: deadline, offline: .failUnlessConnecting, completion)
     register(id, request, options, at: now)

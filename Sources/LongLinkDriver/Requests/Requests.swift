@@ -110,7 +110,7 @@ extension Requests {
     let now = loop.now
     let deadline = deadline(of: completion, options, at: now, defaults)
     counters.submitted += 1
-    guard let id = table.nextID() else { return turnAway(type, completion) }
+    guard let id = table.nextID() else { return turnAway(type, completion, options.ticket) }
     let request = PendingRequest(
       type, body, options, from: now, until: deadline, offline: options.offline ?? defaults.offline,
       completion)
@@ -148,7 +148,7 @@ extension Requests {
     let now = loop.now
     let deadline = deadline(of: completion, options, at: now, defaults)
     counters.submitted += 1
-    guard let id = table.nextID() else { return turnAway(type, completion) }
+    guard let id = table.nextID() else { return turnAway(type, completion, options.ticket) }
     let request = PendingRequest(
       type, body, options, from: now, until: deadline, offline: options.offline ?? defaults.offline,
       completion)
@@ -177,7 +177,7 @@ extension Requests {
     let now = loop.now
     let deadline = deadline(of: completion, options, at: now, defaults)
     counters.submitted += 1
-    guard let id = table.nextID() else { return turnAway(type, completion) }
+    guard let id = table.nextID() else { return turnAway(type, completion, options.ticket) }
     let request = PendingRequest(
       type, body, options, from: now, until: deadline, offline: .failUnlessConnecting, completion)
     if request.runsOnce { beginOnce(id, options) }
@@ -197,17 +197,6 @@ extension Requests {
       id, request, deadline: request.limit, isOrdered: options.isOrdered == true,
       notifiesCancel: options.notifiesCancel, now: now)
     if request.deadline < armedFor { arm() }
-  }
-
-  /// Fails a request for which no serial is free.
-  func turnAway(_ type: MessageType, _ completion: Completion) -> RequestID {
-    counters.turnedAway += 1
-    let error = LongLinkError(
-      .overloaded, doing: .request(type),
-      detail: "half of all serials are in use: \(table.count) requests", peer: current?.peer)
-    counters.count(error)
-    completeWithoutResponse(completion, .failure(error))
-    return .none
   }
 
   /// Whether the peer takes one more request. If abandoned requests fill it, the oldest is

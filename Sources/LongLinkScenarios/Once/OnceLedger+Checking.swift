@@ -54,7 +54,10 @@ extension OnceLedger.State {
     let kept = request.runs.first { index in
       let run = runs[index]
       guard let recorded = run.recorded, recorded < request.uses[use].began else { return false }
+      // A server whose store does not answer counts the record's time by itself.
+      let passed = (request.uses[use].ended ?? run.ran) - run.ran
       return run.store == after.store && after.time < run.expiry
+        && (isElsewhere || passed / 1_000_000 < run.expiry - run.began)
         && run.scope.principal == after.principal
     }
     if let kept {
@@ -74,9 +77,7 @@ extension OnceLedger.State {
       if request.uses.contains(where: { $0.result == nil }) {
         found.append((.endsOnce, "request \(number) has not ended"))
       }
-      // What is cancelled before its client gets it says nothing of earlier uses of its ticket.
       if case .failure(let error)? = request.uses.last?.result, error.delivery.isSafeToRetry,
-        error.code != .cancelled || request.uses.count == 1,
         !request.isShared, request.isOneOrTicket, !request.runs.isEmpty
       {
         found.append(

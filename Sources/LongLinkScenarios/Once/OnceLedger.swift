@@ -33,6 +33,8 @@ final class OnceLedger: Sendable {
     let store: [UInt8]
     let began: Int64
     let expiry: Int64
+    /// When its handler was called, in virtual time.
+    let ran: LinkInstant
     var code: ResponseCode?
     /// When the store had the response, if it keeps it.
     var recorded: LinkInstant?
@@ -144,13 +146,14 @@ final class OnceLedger: Sendable {
     _ number: UInt64, _ token: OnceToken, on server: Int,
     memory: (store: [UInt8], time: Int64, expiry: Int64)?
   ) -> Int {
-    state.withLock { state in
+    let now = now()
+    return state.withLock { state in
       let begin = memory ?? state.begins[token.number] ?? ([], 0, 0)
       state.runs.append(
         Run(
           request: number, token: token.number, scope: token.scope, key: token.key,
           type: token.type, server: server, store: begin.store, began: begin.time,
-          expiry: begin.expiry))
+          expiry: begin.expiry, ran: now))
       let run = state.runs.count - 1
       if begin.store.isEmpty {
         state.broken.append((.runsOnce, "request \(number) ran, and its record has not begun"))

@@ -45,6 +45,8 @@ extension ScenarioFaults {
     simulation.spawn {
       await client.suspend()
       stage.state.withLock { $0.users[index] = ($0.users[index, default: 0] + 1) % 3 }
+      // A second process of the application may go on with the user from before.
+      stage.peers.mayBeSeveral(index)
       client.resume()
     }
   }

@@ -60,7 +60,9 @@ struct StoreSession: OnceStore {
   }
 
   func complete(_ token: OnceToken, with answer: OnceAnswer?) async throws -> Bool {
-    try await call(mostAgain: 20_000) { isFirst in
+    // A process that is gone does not try again for ever.
+    guard run.isAlive else { return true }
+    return try await call(mostAgain: 20_000) { isFirst in
       let isDone = store.complete(token, with: answer)
       guard isDone else { return false }
       ledger.recorded(token.number, isKept: answer != nil)
@@ -70,7 +72,8 @@ struct StoreSession: OnceStore {
   }
 
   func abandon(_ token: OnceToken) async throws -> Bool {
-    try await call(mostAgain: 20_000) { _ in store.abandon(token) }
+    guard run.isAlive else { return true }
+    return try await call(mostAgain: 20_000) { _ in store.abandon(token) }
   }
 
   /// Makes a call. One that has left its process has its effect even if the process is frozen or

@@ -157,6 +157,36 @@ struct OnceBoundTests {
     }
   }
 
+  @Test func `an overloaded server lets what may run again wait`() async throws {
+    try await OnceStage.run { simulation, store in
+      let stage = try await OnceStage(simulation, store: store) {
+        $0.limits.maxInFlight = 1
+      } routes: { server in
+        server.route(20) { request async throws -> [UInt8] in [UInt8(request.once?.attempt ?? 0)] }
+        server.runOnce(20, unknownEnd: .runAgain)
+      }
+      let caller = try await stage.client()
+      for type: MessageType in [OnceStage.quick, 20] {
+        let token = OnceToken(scope: OnceStage.scope(), type: type, key: [9], number: 1)
+        let attempt = OnceAttempt(
+          token: token, fingerprint: OnceHasher().hash([]),
+          keyTime: Int64(caller.welcome.keyTime), retention: 300_000,
+          storeName: store.statusNow.name)
+        #expect(store.beginNow(attempt) == .run(number: 1))
+        store.loseNow(token)
+      }
+      caller.send(OnceStage.waits, [1], serial: 1_000)
+      try await stage.awaitWaiting(1)
+      #expect(try await caller.ask(OnceStage.quick, [9]) == Answer(.gone, [], replayed: true))
+      #expect(try await caller.ask(20, [9], [1]) == .refused(.conflict))
+      #expect(try await caller.ask(20, [9]) == .refused(.overloaded))
+      stage.letGo()
+      #expect(try await caller.answer(to: 1_000) == Answer(.ok, [1]))
+      #expect(try await caller.ask(20, [9]) == Answer(.ok, [2]))
+      await stage.server.shutDown(within: .zero)
+    }
+  }
+
   @Test func `the server counts what becomes of requests, and what it has`() async throws {
     try await OnceStage.run { simulation, store in
       let stage = try await OnceStage(simulation, store: store)

@@ -232,6 +232,8 @@ final class ScriptedStore: OnceStore {
     var completes = 0
     var abandons = 0
     var name: [UInt8]?
+    var statuses = 0
+    var failingStatuses = 0
   }
 
   private struct Failure: Error {}
@@ -247,7 +249,13 @@ final class ScriptedStore: OnceStore {
 
   func status() async throws -> OnceStoreStatus {
     var status = memory.statusNow
-    if let name = script.withLock({ $0.name }) { status.name = name }
+    let (name, fails) = script.withLock { script in
+      script.statuses += 1
+      script.failingStatuses -= 1
+      return (script.name, script.failingStatuses >= 0)
+    }
+    if fails { throw Failure() }
+    if let name { status.name = name }
     return status
   }
 

@@ -228,6 +228,45 @@ struct OnceStoreFaultTests {
     }
   }
 
+  @Test func `a server asks for the store's name before it refuses another space`() async throws {
+    try await OnceStage.run { simulation, memory in
+      let stores = (0..<2).map { _ in ScriptedStore(memory, clock: simulation.clock) }
+      let (a, b) = (
+        try await OnceStage(simulation, store: stores[0]),
+        try await OnceStage(simulation, store: stores[1])
+      )
+      let (first, second) = (try await a.client(), try await b.client())
+      for store in stores { store.script.withLock { $0.name = [9, 9] } }
+      // One server gets to know the new name.
+      let response = try await first.client.request(
+        OnceStage.quick, metadata: first.metadata([8]))
+      let space = response.metadata?.keySpace ?? []
+      #expect(try await first.ask(OnceStage.quick, [8], space: space) == Answer(.ok, [1]))
+      stores[1].script.withLock { $0.failingStatuses = 1 }
+      #expect(try await second.ask(OnceStage.quick, [8], space: space) == .refused(.draining))
+      let replay = Answer(.ok, [1], replayed: true)
+      #expect(try await second.ask(OnceStage.quick, [8], space: space) == replay)
+      #expect(try await b.client().welcome.keySpace == space)
+      #expect(try await second.ask(OnceStage.quick, [7], space: space) == Answer(.ok, [1]))
+      // A space of no name costs the store little.
+      let asked = stores[1].script.withLock { $0.statuses }
+      let wrong = [UInt8](repeating: 5, count: 16)
+      let start = simulation.now
+      for serial: UInt32 in 100..<150 {
+        second.client.send(
+          .request(
+            OnceStage.quick, serial: serial, [], metadata: second.metadata([6], space: wrong)))
+      }
+      for serial: UInt32 in 100..<150 {
+        #expect(try await second.answer(to: serial) == .refused(.preconditionFailed))
+      }
+      let most = 2 + Int((simulation.now - start) / 100_000_000)
+      #expect((1...most).contains(stores[1].script.withLock { $0.statuses } - asked))
+      #expect(a.runs([8]) == 1 && b.runs([8]) == 0 && b.runs([6]) == 0)
+      for stage in [a, b] { await stage.server.shutDown(within: .zero) }
+    }
+  }
+
   @Test func `a server whose store does not answer does not start`() async throws {
     try await OnceStage.run { simulation, _ in
       await #expect(throws: LongLinkError.self) {
@@ -250,13 +289,26 @@ struct OnceStoreFaultTests {
     }
   }
 
-  @Test func `a handler whose transaction fails has not completed its record`() async throws {
+  /// Completes a record in a transaction, whose functions are `async` or are not.
+  private static func complete(
+    _ once: OnceContext, isAsync: Bool, _ keep: (OnceToken, OnceAnswer) -> Bool
+  ) async throws {
+    guard isAsync else { return try { try once.complete(with: [7], keep) }() }
+    try await once.complete(with: [7]) { token, answer in
+      await Task.yield()
+      return keep(token, answer)
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `a handler whose transaction fails has not completed its record`(isAsync: Bool) async throws
+  {
     try await OnceStage.run { simulation, memory in
       struct RolledBack: Error {}
       let stage = try await OnceStage(simulation, store: memory) { _ in
       } routes: { server in
         server.route(20) { request async throws -> [UInt8] in
-          try request.once!.complete(with: [7]) { token, answer in
+          try await Self.complete(request.once!, isAsync: isAsync) { token, answer in
             // A transaction: its effect is there only if nothing throws afterwards.
             request.body == [1] || memory.completeNow(token, with: answer)
           }
@@ -264,7 +316,7 @@ struct OnceStoreFaultTests {
           return []
         }
         server.route(21) { request async throws -> [UInt8] in
-          try request.once!.complete(with: [7]) { _, _ in false }
+          try await Self.complete(request.once!, isAsync: isAsync) { _, _ in false }
           return []
         }
         server.route(22) { request async throws -> [UInt8] in
