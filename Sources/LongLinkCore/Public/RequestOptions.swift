@@ -83,10 +83,16 @@ public struct RequestOptions: Hashable, Sendable {
   public var priority: UInt32?
   /// The key by which the peer's handler can recognise a retry, or with `retry: .once` the server.
   /// Default: none.
-  public var idempotencyKey: [UInt8]
+  public var idempotencyKey: [UInt8] {
+    get { rare?.idempotencyKey ?? [] }
+    set { rare = RareOptions(idempotencyKey: newValue, metadata: metadata, ticket: ticket) }
+  }
   /// Entries for the peer's handler, such as a trace context. Default: none. An entry of narrower
   /// options replaces an entry of wider ones with the same key.
-  public var metadata: [String: String]
+  public var metadata: [String: String] {
+    get { rare?.metadata ?? [:] }
+    set { rare = RareOptions(idempotencyKey: idempotencyKey, metadata: newValue, ticket: ticket) }
+  }
   /// Whether the request is retried automatically. Default: `ifSafe`, while it has certainly not
   /// run.
   public var retry: RetryMode?
@@ -95,7 +101,10 @@ public struct RequestOptions: Hashable, Sendable {
   /// With a ticket, a request runs once whatever `retry` says, which then only decides whether the
   /// library retries it; if it is not set, as with ``RetryMode/once``. The ticket's key takes the
   /// place of `idempotencyKey`.
-  public var ticket: OnceTicket?
+  public var ticket: OnceTicket? {
+    get { rare?.ticket }
+    set { rare = RareOptions(idempotencyKey: idempotencyKey, metadata: metadata, ticket: newValue) }
+  }
   /// Whether the request is sent after all ordered requests that were submitted to the same client
   /// before, whatever the priorities and deadlines. Default: no. Waiting requests that are not
   /// ordered are sent by priority; among equal priorities by deadline, then in the order of
@@ -116,6 +125,11 @@ public struct RequestOptions: Hashable, Sendable {
   /// Otherwise it fails, and its error states what happened. One that failed with delivery `sent`
   /// can therefore still arrive later.
   public var isOrdered: Bool?
+  /// What few requests have, in one object, so that options are copied at little cost.
+  @usableFromInline package private(set) var rare: RareOptions?
+
+  /// Makes options of which none is set.
+  public init() {}
 
   /// Makes options with the given values.
   public init(
@@ -133,15 +147,13 @@ public struct RequestOptions: Hashable, Sendable {
     self.cancelsAtPeer = cancelsAtPeer
     self.waitsForConnection = waitsForConnection
     self.priority = priority
-    self.idempotencyKey = idempotencyKey
-    self.metadata = metadata
     self.retry = retry
-    self.ticket = ticket
     self.isOrdered = isOrdered
+    rare = RareOptions(idempotencyKey: idempotencyKey, metadata: metadata, ticket: ticket)
   }
 
   /// Whether the request is to run once.
-  package var runsOnce: Bool { retry == .once || ticket != nil }
+  package var runsOnce: Bool { retry == .once || rare?.ticket != nil }
 
   package var offline: OfflinePolicy? { waitsForConnection.map(OfflinePolicy.init(waits:)) }
 
@@ -157,5 +169,31 @@ public struct RequestOptions: Hashable, Sendable {
       retry: retry ?? wider.retry,
       ticket: ticket ?? wider.ticket,
       isOrdered: isOrdered ?? wider.isOrdered)
+  }
+}
+
+/// The options that few requests have; never all empty.
+@usableFromInline package final class RareOptions: Hashable, Sendable {
+  let idempotencyKey: [UInt8]
+  let metadata: [String: String]
+  let ticket: OnceTicket?
+
+  init?(idempotencyKey: [UInt8], metadata: [String: String], ticket: OnceTicket?) {
+    if idempotencyKey.isEmpty, metadata.isEmpty, ticket == nil { return nil }
+    self.idempotencyKey = idempotencyKey
+    self.metadata = metadata
+    self.ticket = ticket
+  }
+
+  @usableFromInline package static func == (left: RareOptions, right: RareOptions) -> Bool {
+    left === right
+      || left.idempotencyKey == right.idempotencyKey && left.metadata == right.metadata
+        && left.ticket == right.ticket
+  }
+
+  @usableFromInline package func hash(into hasher: inout Hasher) {
+    hasher.combine(idempotencyKey)
+    hasher.combine(metadata)
+    hasher.combine(ticket)
   }
 }
