@@ -20,7 +20,7 @@ public final class MemoryOnceStore: OnceStore {
   /// - Parameters:
   ///   - maxRecords: The most records, at least 4. Default: 100,000.
   ///   - maxBytes: The most bytes of all records and their scopes; at least 4,096. Default: 64 MiB.
-  ///     With an answer of 64 bytes and a key of 16 a record takes 232, and a scope with records
+  ///     With an answer of 64 bytes and a key of 16 a record takes 248, and a scope with records
   ///     its own bytes and at most 184 more.
   ///   - clock: The clock. Give a simulation's clock to a server in a simulation. Default: the
   ///     system's, which also runs while the machine sleeps.

@@ -59,9 +59,9 @@ struct OnceRecord {
   var number: Int64 = 0
   var expiry: Int64 = 0
 
-  /// The bytes of a record without a long key and an answer. Its place in the table takes up to 16,
-  /// because the table has two to four places for each record.
-  static let ownBytes = MemoryLayout<OnceRecord>.stride + 16
+  /// The bytes of a record without a long key and an answer. Its place in the table takes up to 32,
+  /// because the table has two to four places of 8 bytes for each record.
+  static let ownBytes = MemoryLayout<OnceRecord>.stride + 32
 
   /// The bytes of an array, with what the allocator adds; an empty one takes none.
   static func arrayBytes(_ count: Int) -> Int { count == 0 ? 0 : (count + 32 + 8 + 15) / 16 * 16 }

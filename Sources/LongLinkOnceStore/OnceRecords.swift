@@ -24,8 +24,8 @@ struct OnceRecords: ~Copyable {
   private var scopes = OnceScopes()
   private var pieces: [ContiguousArray<OnceRecord>] = []
   private var firstFree = OnceRecords.none
-  /// The numbers of records plus 1, by their hashes; 0 for none.
-  private var table = [UInt32](repeating: 0, count: 1_024)
+  /// The records by their hashes.
+  private var table = [Entry](repeating: .none, count: 1_024)
   /// Those whose client's time was not ahead, and the others.
   private var onTime = List()
   private var ahead = List()
@@ -149,7 +149,7 @@ struct OnceRecords: ~Copyable {
     link(index)
     add(size, to: record.scope)
     if used.records * 2 > table.count { growTable() }
-    put(index)
+    put(Entry(hash: record.hash, index: index))
   }
 
   private mutating func addPiece() {
@@ -220,13 +220,26 @@ struct OnceRecords: ~Copyable {
 
   // MARK: The table
 
+  /// An entry of the table: the number of a record, and its hash, so that a search reads only the
+  /// record that it looks for. A search that read others would wait for memory at each.
+  private struct Entry {
+    static let none = Entry(hash: 0, index: OnceRecords.none)
+
+    var hash: UInt32
+    var index: UInt32
+
+    var isNone: Bool { index == OnceRecords.none }
+  }
+
   /// The number of the record at a place; nil if there is none.
   private func index(of place: OncePlace) -> UInt32? {
     let mask = table.count - 1
     var slot = Int(place.hash) & mask
-    while table[slot] != 0 {
-      let index = table[slot] - 1
-      if place.isThat(of: self[index]), scopes.bytes(of: self[index].scope) == place.scope {
+    while !table[slot].isNone {
+      let index = table[slot].index
+      if table[slot].hash == place.hash, place.isThat(of: self[index]),
+        scopes.bytes(of: self[index].scope) == place.scope
+      {
         return index
       }
       slot = (slot + 1) & mask
@@ -234,40 +247,35 @@ struct OnceRecords: ~Copyable {
     return nil
   }
 
-  private mutating func put(_ index: UInt32) {
+  private mutating func put(_ entry: Entry) {
     let mask = table.count - 1
-    var slot = Int(self[index].hash) & mask
-    while table[slot] != 0 { slot = (slot + 1) & mask }
-    table[slot] = index + 1
+    var slot = Int(entry.hash) & mask
+    while !table[slot].isNone { slot = (slot + 1) & mask }
+    table[slot] = entry
   }
 
   /// Takes a record out, and moves those behind it so that each is still found from its own slot.
   private mutating func takeOut(_ index: UInt32) {
     let mask = table.count - 1
     var hole = Int(self[index].hash) & mask
-    while table[hole] != index + 1 { hole = (hole + 1) & mask }
+    while table[hole].index != index { hole = (hole + 1) & mask }
     var slot = hole
     while true {
       slot = (slot + 1) & mask
-      if table[slot] == 0 { break }
-      let home = Int(self[table[slot] - 1].hash) & mask
+      if table[slot].isNone { break }
+      let home = Int(table[slot].hash) & mask
       // It may move if its own slot is not between the hole and here.
       if (slot - home) & mask >= (slot - hole) & mask {
         table[hole] = table[slot]
         hole = slot
       }
     }
-    table[hole] = 0
+    table[hole] = .none
   }
 
   private mutating func growTable() {
     let old = table
-    table = [UInt32](repeating: 0, count: old.count * 2)
-    let mask = table.count - 1
-    for entry in old where entry != 0 {
-      var slot = Int(self[entry - 1].hash) & mask
-      while table[slot] != 0 { slot = (slot + 1) & mask }
-      table[slot] = entry
-    }
+    table = [Entry](repeating: .none, count: old.count * 2)
+    for entry in old where !entry.isNone { put(entry) }
   }
 }

@@ -33,7 +33,7 @@ extension FuzzSide {
   }
 
   func push(_ type: MessageType, _ count: Int) {
-    guard connection.isOpen, connection.agreement.accepts(bodyOf: count),
+    guard connection.isOpen, count <= connection.agreement.maxBody,
       connection.framing.objection(toPush: type) == nil
     else { return }
     let body = [UInt8](repeating: 5, count: count)

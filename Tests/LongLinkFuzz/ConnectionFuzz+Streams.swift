@@ -60,7 +60,7 @@ extension FuzzSide {
       credit: shape & 1 != 0 ? 1_024 : nil, largestWindow: shape & 4 != 0 ? 1_024 : nil,
       sendsItems: shape & 2 != 0)
     guard mayAsk, connection.isOpen, connection.agreement.features.contains(.streams),
-      connection.agreement.accepts(bodyOf: 10), connection.streams.hasRoom(for: terms.credit ?? 0)
+      10 <= connection.agreement.maxBody, connection.streams.hasRoom(for: terms.credit ?? 0)
     else { return }
     let metadata = Metadata(credit: terms.credit.map { UInt32($0) }, items: terms.sendsItems)
     do throws(BodyError) {
@@ -75,7 +75,7 @@ extension FuzzSide {
   }
 
   private func write(_ serial: UInt32, _ count: Int) {
-    guard !sending.contains(serial), connection.agreement.accepts(bodyOf: count) else { return }
+    guard !sending.contains(serial), count <= connection.agreement.maxBody else { return }
     let item = [UInt8](repeating: 8, count: count)
     let placement = connection.sendItem(serial, count: count, at: now) { span in
       item.encode(into: &span)

@@ -177,7 +177,7 @@ final class FuzzSide {
       ? try block(forOnce: choice & 2 != 0) : nil
     let type: MessageType = input.pick(7, 7, 8, 0x60)
     let length = count + (metadata.map { $0.count + 2 } ?? 0)
-    guard mayAsk, connection.isOpen, connection.agreement.accepts(bodyOf: length),
+    guard mayAsk, connection.isOpen, length <= connection.agreement.maxBody,
       connection.framing.objection(toRequest: type, serial: nextSerial) == nil,
       codec.map({ $0.facts.serials?.contains(nextSerial) == true }) ?? true
     else { return }

@@ -130,7 +130,7 @@ import Testing
       let run = try runner.run(subject, Work(shape: .many, body: 64), .free, round: 1)
       let costs = try #require(Summary([run], floor: []))
       #expect(try #require(costs.serverAllocations) <= most, "\(name)")
-      #expect(try #require(costs.clientAllocations) <= 2.02, "\(name)")
+      #expect(try #require(costs.clientAllocations) <= 1.02, "\(name)")
     }
   }
 

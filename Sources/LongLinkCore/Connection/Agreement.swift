@@ -3,7 +3,7 @@
 /// What the two sides of a connection have agreed on in their greeting, or the defaults.
 package struct Agreement: Equatable, Sendable {
   package var features: Features = []
-  /// The largest body that the peer accepts, in bytes.
+  /// The largest body that the peer accepts, in bytes, including metadata.
   package var maxBody = Int(Wire.defaultBody)
   /// The most requests of this side that the peer runs concurrently.
   package var maxInFlight = Int(Wire.defaultInFlight)
@@ -23,10 +23,6 @@ package struct Agreement: Equatable, Sendable {
     heartbeatInterval = settings.heartbeatInterval
     heartbeatTimeout = settings.heartbeatTimeout
   }
-
-  /// Whether the peer accepts a message of this size, including metadata.
-  @inline(__always)
-  package func accepts(bodyOf count: Int) -> Bool { count <= maxBody }
 
   /// Agrees to a client's hello and to these features. Returns the version to answer with.
   mutating func accept(

@@ -91,11 +91,12 @@ extension Connection {
   @inline(__always)
   private mutating func nextFrame() -> FrameStep {
     if let dialect = framing.dialect { return nextFrame(in: dialect) }
+    guard inbox.hasHead else {
+      trackIncompleteFrame()
+      return .none
+    }
     do throws(Violation) {
-      guard let head = try inbox.nextHead() else {
-        trackIncompleteFrame()
-        return .none
-      }
+      let head = try inbox.head()
       try validate(head)
       guard inbox.hasWhole(head) else {
         trackIncompleteFrame()

@@ -10,6 +10,10 @@ extension Connection {
   package var requestBytes: Int {
     assemblies.bytes - assemblies.awaitedBytes + inbound.bytes
   }
+
+  /// Whether a request of either side carries items. To ask the table itself from another module
+  /// would copy it.
+  package var hasStreams: Bool { !streams.isEmpty }
 }
 
 // MARK: - Accepting and refusing

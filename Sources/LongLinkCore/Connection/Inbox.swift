@@ -30,13 +30,16 @@ package struct Inbox: ~Copyable {
 
   // MARK: Frames
 
-  /// Reads the header of the next native frame; nil if it is not complete.
+  /// Whether the header of the next native frame is complete.
+  var hasHead: Bool { input.count >= NativeLayout.headerLength }
+
+  /// Reads the header of the next native frame, which is complete.
   @inline(__always)
-  func nextHead() throws(Violation) -> FrameHead? {
-    guard input.count >= NativeLayout.headerLength else { return nil }
+  func head() throws(Violation) -> FrameHead {
+    precondition(hasHead)
     let position = input.position
     return try unsafe input.withStorage { (storage) throws(Violation) in
-      // The guard above ensures `headerLength` bytes at `position`.
+      // The precondition ensures `headerLength` bytes at `position`.
       try unsafe NativeLayout.head(at: storage.baseAddress! + position)
     }
   }

@@ -31,9 +31,7 @@ extension MetadataCache {
   /// Returns a block that contains the remaining time, in milliseconds, and what a request that
   /// runs once states.
   package mutating func encode(_ once: OnceStatement, remaining: UInt32?) -> MetadataBlock {
-    var taken: [UInt8] = []
-    swap(&taken, &buffer)
-    var writer = ProtobufWriter(reusing: taken)
+    var writer = ProtobufWriter(reusing: &buffer)
     if let remaining { writer.present(1, UInt64(remaining)) }
     switch once.key {
     case .made(let high, let low): writer.halves(3, high, low)

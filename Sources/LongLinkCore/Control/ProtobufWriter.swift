@@ -8,10 +8,10 @@ package struct ProtobufWriter {
 
   package init() {}
 
-  /// Makes a writer that uses the memory of a buffer, whose bytes are dropped.
-  init(reusing buffer: consuming [UInt8]) {
-    buffer.removeAll(keepingCapacity: true)
-    bytes = buffer
+  /// Makes a writer that takes the memory of a buffer, whose bytes are dropped.
+  init(reusing buffer: inout [UInt8]) {
+    swap(&bytes, &buffer)
+    bytes.removeAll(keepingCapacity: true)
   }
 
   mutating func uint32(_ field: UInt8, _ value: UInt32) { uint64(field, UInt64(value)) }

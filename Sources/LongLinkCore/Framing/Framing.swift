@@ -26,7 +26,10 @@ package enum Framing {
   /// Whether the native protocol is spoken, which has frames about the connection itself: hello,
   /// welcome and goaway.
   @inline(__always)
-  package var isNative: Bool { dialect == nil }
+  package var isNative: Bool {
+    // Without a copy of the state, which every message would count.
+    if case .native = self { true } else { false }
+  }
 
   /// Throws if a body contains the delimiter and the dialect forbids that.
   @inline(__always)

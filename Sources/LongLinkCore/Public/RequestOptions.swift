@@ -85,13 +85,13 @@ public struct RequestOptions: Hashable, Sendable {
   /// Default: none.
   public var idempotencyKey: [UInt8] {
     get { rare?.idempotencyKey ?? [] }
-    set { rare = Rare(idempotencyKey: newValue, metadata: metadata, ticket: ticket) }
+    set { rare = RareOptions(idempotencyKey: newValue, metadata: metadata, ticket: ticket) }
   }
   /// Entries for the peer's handler, such as a trace context. Default: none. An entry of narrower
   /// options replaces an entry of wider ones with the same key.
   public var metadata: [String: String] {
     get { rare?.metadata ?? [:] }
-    set { rare = Rare(idempotencyKey: idempotencyKey, metadata: newValue, ticket: ticket) }
+    set { rare = RareOptions(idempotencyKey: idempotencyKey, metadata: newValue, ticket: ticket) }
   }
   /// Whether the request is retried automatically. Default: `ifSafe`, while it has certainly not
   /// run.
@@ -103,7 +103,7 @@ public struct RequestOptions: Hashable, Sendable {
   /// place of `idempotencyKey`.
   public var ticket: OnceTicket? {
     get { rare?.ticket }
-    set { rare = Rare(idempotencyKey: idempotencyKey, metadata: metadata, ticket: newValue) }
+    set { rare = RareOptions(idempotencyKey: idempotencyKey, metadata: metadata, ticket: newValue) }
   }
   /// Whether the request is sent after all ordered requests that were submitted to the same client
   /// before, whatever the priorities and deadlines. Default: no. Waiting requests that are not
@@ -126,7 +126,10 @@ public struct RequestOptions: Hashable, Sendable {
   /// can therefore still arrive later.
   public var isOrdered: Bool?
   /// What few requests have, in one object, so that options are copied at little cost.
-  private var rare: Rare?
+  @usableFromInline package private(set) var rare: RareOptions?
+
+  /// Makes options of which none is set.
+  public init() {}
 
   /// Makes options with the given values.
   public init(
@@ -146,11 +149,11 @@ public struct RequestOptions: Hashable, Sendable {
     self.priority = priority
     self.retry = retry
     self.isOrdered = isOrdered
-    rare = Rare(idempotencyKey: idempotencyKey, metadata: metadata, ticket: ticket)
+    rare = RareOptions(idempotencyKey: idempotencyKey, metadata: metadata, ticket: ticket)
   }
 
   /// Whether the request is to run once.
-  package var runsOnce: Bool { retry == .once || ticket != nil }
+  package var runsOnce: Bool { retry == .once || rare?.ticket != nil }
 
   package var offline: OfflinePolicy? { waitsForConnection.map(OfflinePolicy.init(waits:)) }
 
@@ -170,7 +173,7 @@ public struct RequestOptions: Hashable, Sendable {
 }
 
 /// The options that few requests have; never all empty.
-private final class Rare: Hashable, Sendable {
+@usableFromInline package final class RareOptions: Hashable, Sendable {
   let idempotencyKey: [UInt8]
   let metadata: [String: String]
   let ticket: OnceTicket?
@@ -182,13 +185,13 @@ private final class Rare: Hashable, Sendable {
     self.ticket = ticket
   }
 
-  static func == (left: Rare, right: Rare) -> Bool {
+  @usableFromInline package static func == (left: RareOptions, right: RareOptions) -> Bool {
     left === right
       || left.idempotencyKey == right.idempotencyKey && left.metadata == right.metadata
         && left.ticket == right.ticket
   }
 
-  func hash(into hasher: inout Hasher) {
+  @usableFromInline package func hash(into hasher: inout Hasher) {
     hasher.combine(idempotencyKey)
     hasher.combine(metadata)
     hasher.combine(ticket)

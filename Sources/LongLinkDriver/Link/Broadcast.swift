@@ -54,7 +54,7 @@ extension Broadcast {
   /// the link is not open.
   package func send(on link: Link) -> Placement? {
     guard link.isOpen else { return nil }
-    if !link.connection.agreement.accepts(bodyOf: body.count) {
+    if body.count > link.connection.agreement.maxBody {
       link.count { $0.broadcastsSkipped += 1 }
       return .tooLarge
     }

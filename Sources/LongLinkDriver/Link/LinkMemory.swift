@@ -31,6 +31,7 @@ package struct LinkMemory {
 
   /// Whether the server has room for one more request of a connection with these requests. The
   /// reserve counts where such a connection may use it.
+  @inline(__always)
   func hasRoom(for requests: borrowing InboundTable) -> Bool {
     hasRoom || hasReserve(for: requests)
   }

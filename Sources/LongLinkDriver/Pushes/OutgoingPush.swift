@@ -28,7 +28,7 @@ struct OutgoingPush {
     }
     do throws(BodyError) {
       let size = try body.encodedByteCount
-      guard link.connection.agreement.accepts(bodyOf: size) else {
+      guard size <= link.connection.agreement.maxBody else {
         throw BodyError(
           .tooLarge,
           detail: "\(size) bytes; the peer accepts at most \(link.connection.agreement.maxBody)")

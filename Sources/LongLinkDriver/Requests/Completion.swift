@@ -159,7 +159,7 @@ struct PendingRequest {
   ) {
     self.type = type
     self.offline = offline
-    retry = options.retry ?? (options.ticket == nil ? .ifSafe : .once)
+    retry = options.retry ?? (options.runsOnce ? .once : .ifSafe)
     runsOnce = options.runsOnce
     self.deadline = deadline
     began = now
@@ -167,7 +167,7 @@ struct PendingRequest {
     let hasMore =
       switch completion {
       case .stream, .observed: true
-      default: options.hasMetadata || options.ticket != nil
+      default: options.needsExtras
       }
     extras = hasMore ? Extras(copy options, copy completion) : nil
     self.completion = completion

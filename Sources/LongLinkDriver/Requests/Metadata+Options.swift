@@ -25,6 +25,11 @@ extension RequestOptions {
     (priority ?? 0) != 0 || !metadata.isEmpty || !runsOnce && !idempotencyKey.isEmpty
   }
 
+  /// Whether a request needs more than what all have.
+  var needsExtras: Bool {
+    (priority ?? 0) != 0 || rare != nil && (hasMetadata || ticket != nil)
+  }
+
   /// Whether a cancel is sent to the peer when the caller stops waiting.
   var notifiesCancel: Bool { cancelsAtPeer != false }
 }

@@ -40,11 +40,8 @@ extension Requests {
   func statement(
     of id: RequestID, _ ticket: OnceTicket?, on link: Link, at now: LinkInstant
   ) throws(Unsendable) -> OnceStatement {
-    guard link.connection.settings.role == .client, link.connection.framing.isNative else {
-      throw Unsendable(
-        .unsupported,
-        link.connection.framing.isNative
-          ? "only a client's requests run once" : "the dialect has no requests that run once")
+    guard link.connection.settings.role == .client else {
+      throw Unsendable(.unsupported, "only a client's requests run once")
     }
     let agreed = link.connection.agreement.once
     let isShort = link.connection.settings.isShort

@@ -38,7 +38,6 @@ extension Requests {
     _ id: RequestID, _ request: borrowing PendingRequest, on link: Link, at now: LinkInstant
   ) throws(Unsendable) -> Sent {
     if request.deadline <= now { throw Unsendable(.deadlineExceeded, request.lateness) }
-    let once = request.runsOnce ? try statement(of: id, request.ticket, on: link, at: now) : nil
     let terms = request.channel?.terms(on: link)
     if let terms { try check(terms, on: link) }
     if !link.connection.framing.isNative { try check(request, id, inDialectOf: link) }
@@ -46,15 +45,20 @@ extension Requests {
     let size: Int
     do throws(BodyError) {
       size = try request.body.encodedByteCount
-      metadata = try self.metadata(for: request, count: size, terms, once, on: link, at: now)
+      if !request.runsOnce {
+        metadata = try self.metadata(for: request, count: size, terms, nil, on: link, at: now)
+      }
     } catch {
       throw Unsendable(error)
     }
+    if request.runsOnce {
+      metadata = try onceMetadata(of: id, request, count: size, terms, on: link, at: now)
+    }
     let length = metadata.map { 2 + $0.count + size } ?? size
-    if !link.connection.agreement.accepts(bodyOf: length) {
+    if length > link.connection.agreement.maxBody {
       // The peer can do without the remaining time, but not without the body.
-      let least = request.extras?.metadata == nil && once == nil ? size : length
-      guard link.connection.agreement.accepts(bodyOf: least) else {
+      let least = request.extras?.metadata == nil && !request.runsOnce ? size : length
+      guard least <= link.connection.agreement.maxBody else {
         throw Unsendable(tooLarge: least, for: link)
       }
       metadata = nil
@@ -97,6 +101,9 @@ extension Requests {
     _ request: borrowing PendingRequest, _ id: RequestID, inDialectOf link: Link
   ) throws(Unsendable) {
     guard let dialect = link.connection.framing.facts else { return }
+    guard !request.runsOnce else {
+      throw Unsendable(.unsupported, "the dialect has no requests that run once")
+    }
     if let metadata = request.extras?.metadata, metadata.isMoreThanPriority {
       throw Unsendable(
         .unsupported, "\(dialect.name) has no place for an idempotency key, nor for metadata")
@@ -123,7 +130,7 @@ extension Requests {
     if let extras = request.extras {
       if let observed = extras.observed,
         let block = try? encode(observed, remaining, terms, once),
-        link.connection.agreement.accepts(bodyOf: 2 + block.count + count)
+        2 + block.count + count <= link.connection.agreement.maxBody
       {
         return block
       }
@@ -131,6 +138,21 @@ extension Requests {
     }
     if let once { return metadataCache.encode(once, remaining: remaining) }
     return try remaining.map { (time) throws(BodyError) in try metadataCache.encode(remaining: time)
+    }
+  }
+
+  /// Returns the metadata of a request that runs once. Apart from the others, which need no memory
+  /// for what it states.
+  @inline(never)
+  private func onceMetadata(
+    of id: RequestID, _ request: borrowing PendingRequest, count: Int, _ terms: StreamTerms?,
+    on link: Link, at now: LinkInstant
+  ) throws(Unsendable) -> MetadataBlock? {
+    let once = try statement(of: id, request.ticket, on: link, at: now)
+    do throws(BodyError) {
+      return try metadata(for: request, count: count, terms, once, on: link, at: now)
+    } catch {
+      throw Unsendable(error)
     }
   }
 

@@ -37,7 +37,7 @@ extension Responder {
     _ body: Body, _ request: InboundRequest, on link: Link
   ) throws(BodyError) {
     let size = try body.encodedByteCount
-    guard link.connection.agreement.accepts(bodyOf: size) else {
+    guard size <= link.connection.agreement.maxBody else {
       return refuse(size, request, on: link)
     }
     if !link.connection.framing.isNative { try link.connection.framing.validate(body) }

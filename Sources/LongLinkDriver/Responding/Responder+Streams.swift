@@ -24,7 +24,7 @@ extension Responder {
   /// A side has said that it leaves the link: handlers that read until then get the end of their
   /// items. Call it once for each side, since it looks at all handlers of streams.
   package func tellDraining(of link: Link) {
-    guard !link.connection.streams.isEmpty else { return }
+    guard link.connection.hasStreams else { return }
     for work in link.connection.inbound.handlers { work.channel?.drains() }
   }
 
@@ -32,7 +32,7 @@ extension Responder {
   @inline(__always)
   func shapeProblem(of arrival: Arrival, on link: Link, _ wanted: StreamShape) -> String? {
     // Usually no request of the connection carries items, and this route takes none.
-    wanted.isEmpty && link.connection.streams.isEmpty ? nil : problem(of: arrival, on: link, wanted)
+    wanted.isEmpty && !link.connection.hasStreams ? nil : problem(of: arrival, on: link, wanted)
   }
 
   private func problem(of arrival: Arrival, on link: Link, _ wanted: StreamShape) -> String? {

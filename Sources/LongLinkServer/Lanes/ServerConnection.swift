@@ -171,7 +171,7 @@ extension ServerConnection: TimerHandler {
     drainTimer = nil
     // Closing fails the requests that still run: no response could claim to be the handler's. Items
     // that were written are sent first; nothing else is waited for.
-    if !link.connection.streams.isEmpty || link.connection.settings.isShort {
+    if link.connection.hasStreams || link.connection.settings.isShort {
       link.shutDown(saying: notice)
     } else {
       link.close(.closedHere)

@@ -15,7 +15,7 @@ final class KernelDriver: LoopDriver {
   private let waker: Waker
   private let resolver: Resolver
   @safe @exclusivity(unchecked) private var registrations = SlotTable<Registration>()
-  private var random = SystemRandomNumberGenerator()
+  private var random = SystemRandom()
   /// The transport to begin with next time. Pollers report descriptors in a constant order, and the
   /// last ones get little time in a long turn.
   private var firstStream: PollKey?
