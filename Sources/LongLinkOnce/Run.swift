@@ -145,7 +145,7 @@ final class Run: OnceRun {
   /// Asks for the store's name before its begin; on the loop.
   private func askName() {
     switch table.askName(since: arrival, on: loop) {
-    case .open: after(10) { $0.askName() }
+    case .open: pause(10) { $0.askName() }
     case .failed: end(OnceTable.noStore)
     case .known:
       let named = client.named
