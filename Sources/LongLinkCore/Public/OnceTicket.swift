@@ -9,8 +9,8 @@ internal import Synchronization
 /// ``bytes``, after its own restart. The server answers from the record of the first request, for
 /// as long as it keeps that record, and refuses everything that could run twice.
 ///
-/// The delivery of an error covers the earlier requests with the ticket, too: it is `sent` if one of
-/// them may have run, even if the last one was never sent.
+/// The delivery of an error covers the earlier requests with the ticket, too: it is `sent` if one
+/// of them may have run, even if the last one was never sent.
 ///
 /// Give each request a ticket of its own, and send the same bytes with each use. The server finds
 /// the record by the name of the client's principal, whatever credential proves it. For a client
