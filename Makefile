@@ -11,14 +11,15 @@ SHARED = --scratch-path $(SCRATCH) --disable-build-manifest-caching
 COMMAND = --package-path Command $(SHARED)
 # What is released has HTTP, which takes as long to build as all the rest, and SQLite; what is built for a
 # first look has not.
-TRAITS = --traits HTTP,SQLite
+TRAITS = --traits SQLite,HTTP
 RELEASED = $(SCRATCH)/release
 # SwiftPM lists two traits in an order that differs from run to run, and a build with another order compiles
-# everything anew. Builds alone have this: tests keep their random hashes.
+# everything anew. Without random hashes it is that of TRAITS, which is also that of the command's build. Builds
+# alone have this: tests keep their random hashes.
 BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build
 
 .PHONY: all setup setup-tests build command install demo test check check-style check-http check-sqlite \
-	check-openssl check-command check-processes check-generator check-readme check-chat check-feed check-hub \
+	check-openssl check-command check-processes check-generator check-readme check-chat check-feed check-payments check-hub \
 	check-mutants protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-once bench-http bench-tls bench-build bench-check clean
 
@@ -57,7 +58,7 @@ demo: build
 
 # Warnings are errors only in checks: the warnings of a newer compiler must not break users' builds.
 test check-http check-sqlite check-openssl check-command check-processes check-readme check-chat check-feed \
-	check-hub docs: \
+	check-payments check-hub docs: \
 	export LONGLINK_WARNINGS_AS_ERRORS = 1
 TEST = $(SWIFT) test $(SHARED) --skip-build --disable-xctest
 
@@ -93,7 +94,6 @@ check-http: setup-tests
 check-sqlite: setup-tests
 	$(BUILD) $(SHARED) $(TRAITS) --build-tests
 	$(TEST) $(TRAITS) --filter '^LongLinkOnceSQLiteTests[.]'
-	SWIFT="$(SWIFT)" Scripts/payments.sh
 
 # The tests of TLS with a newer OpenSSL than the system's, which is fetched. FILTER selects tests.
 check-openssl: setup-tests
@@ -135,6 +135,10 @@ FEED = --package-path Examples/Feed $(SHARED)
 check-feed: setup-tests
 	$(BUILD) $(FEED) --build-tests
 	$(SWIFT) test $(FEED) --skip-build --disable-xctest
+
+# Builds the example of payments, and kills its server.
+check-payments: setup-tests
+	SWIFT="$(SWIFT)" Scripts/payments.sh
 
 # Builds the smallest examples, runs their clients with their servers, and the tests of Hub.
 check-hub: setup-tests

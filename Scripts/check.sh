@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 # need no traits come first in it: they use what `make test` has built.
 jobs() {
   cat <<'JOBS'
-style readme chat hub http sqlite openssl command processes docs feed
+style readme chat hub http sqlite openssl command processes docs feed payments
 sanitize-thread
 sanitize-address
 bench simulate

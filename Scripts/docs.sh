@@ -55,7 +55,7 @@ products='LongLink LongLinkServer LongLinkCalls LongLinkTesting LongLinkDialects
   LongLinkHTTPServer LongLinkOnce LongLinkOnceStore LongLinkOnceSQLite'
 # With HTTP and SQLite, as the tests are built.
 # Traits in the same order as in the Makefile's builds.
-SWIFT_DETERMINISTIC_HASHING=1 "$swift" build --scratch-path "$scratch" --disable-build-manifest-caching --traits HTTP,SQLite
+SWIFT_DETERMINISTIC_HASHING=1 "$swift" build --scratch-path "$scratch" --disable-build-manifest-caching --traits SQLite,HTTP
 use "$("$swift" build --scratch-path "$scratch" --show-bin-path)"
 for module in $products $shared; do graph "$module"; done
 page LongLink $shared
