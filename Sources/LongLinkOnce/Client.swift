@@ -10,16 +10,20 @@ internal import Synchronization
 final class Client: OnceClient {
   let table: OnceTable
   let scope: OnceScope
-  let scopeHash: Int
+  private let hashedScope: HashedScope
+  /// The space under the name of a store in memory, which does not change; else nil.
+  private let lasting: KeySpace?
   /// The store's name with this number, and the client's space under that name.
   private let known: Mutex<(number: Int, place: OnceTable.NamedSpace)>
 
   init(_ scope: OnceScope, of table: OnceTable) {
     self.scope = scope
-    scopeHash = OncePlace.hash(of: scope)
+    hashedScope = HashedScope(scope)
     self.table = table
     let number = table.nameNumber.load(ordering: .acquiring)
-    known = Mutex((number, table.space(of: scope)))
+    let named = table.space(of: scope)
+    lasting = table.memory == nil ? nil : named.space
+    known = Mutex((number, named))
   }
 
   /// The store's name and the space now.
@@ -41,29 +45,43 @@ final class Client: OnceClient {
 
   func find(_ question: OnceQuestion, payload: RawSpan) -> OnceStep {
     let now = question.loop.driver.now
-    let named = named
-    let isHere = question.metadata.keySpace == named.space
-    guard isHere || mayBeNew(question), question.metadata.keyTime <= UInt64(Int64.max / 4)
-    else { return .reply(table.wrongTerms(of: self, at: now)) }
     // The store is asked under the name that the space stands for: another loop may have learned a
     // newer one meanwhile.
-    let run = Run(
-      question, table.hasher.hash(payload), of: self, in: isHere ? named.name : nil, at: now)
+    let named = lasting == nil ? named : nil
+    let isHere = question.metadata.keySpace == lasting ?? named?.space
+    guard isHere || mayBeNew(question), question.metadata.keyTime <= UInt64(Int64.max / 4),
+      let key = question.metadata.key
+    else { return .reply(table.wrongTerms(of: self, at: now)) }
+    let place = OncePlace(hashedScope, question.type, key)
+    let begin = OnceBegin(
+      number: table.nextBegin, fingerprint: table.hasher.hash(payload),
+      keyTime: Int64(question.metadata.keyTime), retention: table.retention,
+      runsAgain: question.route.rule.runsAgain)
+    let hasRoom = !question.isOverloaded && table.detached.hasRoom(for: scope)
+    // A synchronous handler is over before its loop could ask for its run again. The few requests
+    // that come meanwhile to other loops ask the store.
+    if let memory = table.memory, hasRoom, question.isSynchronous {
+      return self.begin(question, begin, at: place, in: memory, now)
+    }
+    let name = isHere ? named?.name ?? [] : nil
+    let run = Run(question, begin, at: place, of: self, in: name, at: now)
     if !isHere { return .ask(run) }
     if question.isOverloaded {
       return findKnown(run, orElse: OnceTable.overloaded, mayWait: false, at: now)
     }
-    guard table.detached.hasRoom(for: scope) else {
+    if !hasRoom {
       return findKnown(run, orElse: OnceTable.tooManyDetached, mayWait: true, at: now)
-    }
-    // A synchronous handler is over before its loop could ask for its run again. The few requests
-    // that come meanwhile to other loops ask the store.
-    if let memory = table.memory, question.isSynchronous {
-      return begin(run, in: memory, at: now) { [table] in table.add(run) }
     }
     if let other = table.add(run) { return step(to: other, run) }
     guard let memory = table.memory else { return .ask(run) }
-    return begin(run, in: memory, at: now) { nil }
+    let finding = run.beginNow(in: memory)
+    switch finding {
+    case .run(let number):
+      run.runs(number)
+      return .run(run)
+    case .running: return .ask(run)
+    default: return .reply(run.refused(refusal(finding, by: memory, at: now)))
+    }
   }
 
   /// Whether the space of a request may be that of a newer name, which other servers that share the
@@ -73,29 +91,36 @@ final class Client: OnceClient {
       && table.detached.hasRoom(for: scope)
   }
 
-  /// Asks a store in memory. `add` adds a run that has to ask again, unless it has been added.
+  /// Begins a request in memory whose handler is synchronous: most of these need nothing else.
   private func begin(
-    _ run: Run, in memory: MemoryOnceStore, at now: LinkInstant, adding add: () -> Run?
+    _ question: OnceQuestion, _ begin: OnceBegin, at place: OncePlace, in memory: MemoryOnceStore,
+    _ now: LinkInstant
   ) -> OnceStep {
-    let finding = memory.beginNow(run.attempt, at: run.place)
+    let (finding, index) = memory.beginNow(begin, at: place)
     switch finding {
     case .run(let number):
-      run.runs(number)
-      return .run(run)
+      table.outcomes.count(.run)
+      return .run(
+        Run(question, begin, at: place, of: self, in: [], at: now, index: index, begun: number))
     case .running:
-      if let other = add() { return step(to: other, run) }
+      let run = Run(question, begin, at: place, of: self, in: [], at: now)
+      if let other = table.add(run) { return step(to: other, run) }
       return .ask(run)
-    case .otherName, .outOfTime:
-      table.learn(memory.statusNow, askedAt: now, at: now)
-      fallthrough
-    default:
-      return .reply(run.refused(table.reply(to: finding, of: self, at: now)!))
+    default: return .reply(refusal(finding, by: memory, at: now))
     }
+  }
+
+  /// The reply to what a store in memory has found instead of a request that runs or is running.
+  private func refusal(
+    _ finding: OnceFinding, by memory: MemoryOnceStore, at now: LinkInstant
+  ) -> OnceReply {
+    if finding == .outOfTime { table.learn(memory.statusNow, askedAt: now, at: now) }
+    return table.reply(to: finding, of: self, at: now)!
   }
 
   /// What becomes of a request whose key is known here.
   private func step(to other: Run, _ run: Run) -> OnceStep {
-    guard other.attempt.fingerprint == run.attempt.fingerprint else {
+    guard other.begin.fingerprint == run.begin.fingerprint else {
       return .reply(OnceTable.conflict)
     }
     return .wait(other)
@@ -111,7 +136,7 @@ final class Client: OnceClient {
       if case .wait = step, !mayWait { return .reply(other.reply ?? refusal) }
       return step
     }
-    let finding = table.memory?.find(run.attempt, at: run.place)
+    let finding = table.memory?.find(run.begin, at: run.place)
     let reply = finding.flatMap { table.reply(to: $0, of: self, at: now) }
     return .reply(reply ?? refusal)
   }

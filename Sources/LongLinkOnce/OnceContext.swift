@@ -37,13 +37,13 @@ public struct OnceContext: Sendable {
   }
 
   /// The token of this run, which `OnceStore.complete` takes.
-  public var token: OnceToken { run.attempt.token }
+  public var token: OnceToken { run.token }
   /// Whose key it is.
-  public var scope: OnceScope { token.scope }
+  public var scope: OnceScope { run.client.scope }
   /// The key.
-  public var key: [UInt8] { token.key }
+  public var key: [UInt8] { run.metadata.idempotencyKey }
   /// The SHA-256 of the request's payload.
-  public var fingerprint: OnceFingerprint { run.attempt.fingerprint }
+  public var fingerprint: OnceFingerprint { run.begin.fingerprint }
   /// 1, or larger if earlier runs of this request have an unknown end, and its route runs it again.
   public var attempt: Int { run.state.withLock { $0.number } }
 

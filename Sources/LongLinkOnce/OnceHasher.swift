@@ -8,7 +8,8 @@ internal import Synchronization
 /// SHA-256, computed by libcrypto. The contexts are used again, because to make one costs more than
 /// the hash of a short payload.
 final class OnceHasher: Sendable {
-  private let unused = Mutex<[Context]>([])
+  /// A context that no thread uses. Threads that come at the same time make their own.
+  private let unused = Mutex<Context?>(nil)
 
   /// Memory of libcrypto, which one thread uses at a time.
   @safe private final class Context: @unchecked Sendable {
@@ -46,9 +47,10 @@ final class OnceHasher: Sendable {
   }
 
   func hash(_ bytes: RawSpan) -> OnceFingerprint {
-    let context = unused.withLock { $0.popLast() } ?? Context()
-    defer { unused.withLock { $0.append(context) } }
-    return context.hash(bytes)
+    let context = unused.withLock { $0.take() } ?? Context()
+    let hash = context.hash(bytes)
+    unused.withLock { $0 = context }
+    return hash
   }
 
   func hash(_ bytes: [UInt8]) -> OnceFingerprint { unsafe hash(bytes.span.bytes) }

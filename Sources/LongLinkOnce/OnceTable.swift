@@ -287,7 +287,7 @@ extension OnceTable: OnceKeeper {
 
   /// In an order that is the same when a simulation is repeated.
   private static func sorted(_ runs: [Run]) -> [Run] {
-    runs.sorted { $0.attempt.token.number < $1.attempt.token.number }
+    runs.sorted { $0.begin.number < $1.begin.number }
   }
 
   private final class DrainTimer: TimerHandler {

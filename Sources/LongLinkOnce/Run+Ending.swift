@@ -33,24 +33,36 @@ extension Run {
       if table.memory != nil || rule.runsAgain { return end(Self.unknownEnd, isOwn: true) }
       return conclude(.completed(nil), with: Self.unknownEnd)
     }
-    conclude(conclusion(reply), with: reply, isDoubtful: completed != nil)
+    conclude(
+      conclusion(reply.code, reply.body, isRefused: reply.isRefused), with: reply,
+      isDoubtful: completed != nil)
   }
 
-  func concluded(_ reply: OnceReply, hasThrown: Bool) -> OnceReply {
+  func concluded(
+    _ code: ResponseCode, _ body: [UInt8], isRefused: Bool, hasThrown: Bool
+  ) -> OnceReply? {
     guard let memory = table.memory else { preconditionFailure("the store has to be waited for") }
     let (completed, isStored) = handlerReturned()
-    var reply = reply
-    var conclusion: Conclusion?
+    var reply: OnceReply?
+    var conclusion: Conclusion
     if let completed, isStored || !hasThrown {
       reply = OnceReply(completed.code, completed.body)
-      conclusion = isStored ? nil : .completed(completed)
+      if isStored { return reply }
+      conclusion = .completed(completed)
     } else {
-      conclusion = self.conclusion(reply)
+      conclusion = self.conclusion(code, body, isRefused: isRefused)
     }
-    if let conclusion, !memory.conclude(attempt.token, conclusion, at: place) {
-      reply = self.reply(to: memory.beginNow(attempt, at: place))
-    }
+    if !conclude(conclusion, in: memory) { reply = self.reply(to: beginNow(in: memory)) }
     return reply
+  }
+
+  private func conclude(_ conclusion: Conclusion, in memory: MemoryOnceStore) -> Bool {
+    let index = index.load(ordering: .relaxed)
+    switch conclusion {
+    case .completed(let answer):
+      return memory.completeNow(begin.number, at: index, with: answer)
+    case .abandoned: return memory.abandonNow(begin.number, at: index)
+    }
   }
 
   /// Notes that the handler has returned. Returns what it has completed the record with, and
@@ -73,10 +85,10 @@ extension Run {
   }
 
   /// What the store is told of a reply of the handler's.
-  private func conclusion(_ reply: OnceReply) -> Conclusion {
-    if reply.isRefused || rule.notFinal.contains(reply.code) { return .abandoned }
-    let isKept = reply.body.count <= table.maxKeptResponse
-    return .completed(isKept ? OnceAnswer(code: reply.code, body: reply.body) : nil)
+  private func conclusion(_ code: ResponseCode, _ body: [UInt8], isRefused: Bool) -> Conclusion {
+    if isRefused || !rule.notFinal.isEmpty && rule.notFinal.contains(code) { return .abandoned }
+    let isKept = body.count <= table.maxKeptResponse
+    return .completed(isKept ? OnceAnswer(code: code, body: body) : nil)
   }
 
   /// Tells the store, and replies once it knows, or has failed or taken too long. If the store says
@@ -86,8 +98,7 @@ extension Run {
     _ conclusion: Conclusion, with reply: OnceReply, isDoubtful: Bool = false
   ) {
     if let memory = table.memory {
-      return memory.conclude(attempt.token, conclusion, at: place)
-        ? end(reply, isOwn: true) : askForEnd()
+      return conclude(conclusion, in: memory) ? end(reply, isOwn: true) : askForEnd()
     }
     conclude(conclusion) { [self] isDone in
       switch isDone {
@@ -109,7 +120,7 @@ extension Run {
     _ conclusion: Conclusion, pause: Int64 = Run.firstPause, isRepeated: Bool = false,
     then report: @escaping (Bool?) -> Void = { _ in }
   ) {
-    let (table, token) = (table, attempt.token)
+    let (table, token) = (table, token)
     var report = Optional(report)
     table.call(on: loop) {
       switch conclusion {
@@ -169,8 +180,9 @@ extension Run {
   /// Asks the store how the run has ended: its handler may have completed the record, and thrown
   /// although its transaction was committed; or another run has taken the record over.
   private func askForEnd() {
-    let (table, attempt) = (table, namedAttempt)
-    if let memory = table.memory { return ended(memory.beginNow(attempt, at: place)) }
+    let table = table
+    if let memory = table.memory { return ended(beginNow(in: memory)) }
+    let attempt = attempt
     table.call(on: loop) {
       try await table.store.begin(attempt)
     } then: { [self] (outcome: StoreCall<OnceFinding>.Outcome) in
@@ -195,7 +207,7 @@ extension Run {
     // Its record had expired: it is not to be one that runs.
     if case .run = finding {
       if let memory = table.memory {
-        _ = memory.completeNow(attempt.token, with: nil, at: place)
+        _ = conclude(.completed(nil), in: memory)
       } else {
         conclude(.completed(nil))
       }
@@ -251,7 +263,7 @@ extension Run {
   func dropped() {
     end(Self.notRun)
     if let memory = table.memory {
-      _ = memory.abandonNow(attempt.token, at: place)
+      _ = conclude(.abandoned, in: memory)
     } else {
       conclude(.abandoned)
     }
@@ -265,7 +277,7 @@ extension Run {
       return (state.isCalled, state.runner)
     }
     guard isCalled else { return false }
-    table.memory?.loseNow(attempt.token)
+    table.memory?.loseNow(token)
     runner?.cancelHandler()
     return true
   }
@@ -307,13 +319,4 @@ extension Run {
 extension Run.Conclusion {
   /// The same without an answer, which nobody gets any more.
   var withoutAnswer: Run.Conclusion { if case .completed = self { .completed(nil) } else { self } }
-}
-
-extension MemoryOnceStore {
-  func conclude(_ token: OnceToken, _ conclusion: Run.Conclusion, at place: OncePlace) -> Bool {
-    switch conclusion {
-    case .completed(let answer): completeNow(token, with: answer, at: place)
-    case .abandoned: abandonNow(token, at: place)
-    }
-  }
 }

@@ -16,7 +16,8 @@ final class Run: OnceRun {
     case running
     /// The handler has returned, and the store is to have it.
     case ending
-    case ended(OnceReply)
+    /// Indirect, because most runs end without it: few come later.
+    indirect case ended(OnceReply)
   }
 
   struct State {
@@ -29,8 +30,8 @@ final class Run: OnceRun {
     var waiters: [ObjectIdentifier: (order: Int, exchange: RunningHandler)] = [:]
     var joined = 0
     var placement = HandlerPlacement.connectionLoop
-    /// The name of the store that was asked for because of this request's space.
-    var storeName: [UInt8] = []
+    /// The name of the store that was asked for because of this request's space; else nil.
+    var storeName: [UInt8]?
     /// Which run of the record it is.
     var number = 1
     /// Whether nobody wants the reply any more, before the handler is called.
@@ -51,6 +52,15 @@ final class Run: OnceRun {
     var completed: OnceAnswer?
     var isStored = false
 
+    init() {}
+
+    /// The state of a run that the store has begun already.
+    init(running number: Int) {
+      phase = .running
+      isCalled = true
+      self.number = number
+    }
+
     var isAlone: Bool { !runnerWaits && waiters.isEmpty }
 
     /// Whether it runs in another process, and nobody waits for it here.
@@ -59,40 +69,58 @@ final class Run: OnceRun {
 
   let client: Client
   let metadata: ReceivedMetadata
+  let type: MessageType
   let place: OncePlace
-  /// What the store is asked for; without a name of the store if that has to be asked for before.
-  let attempt: OnceAttempt
-  let rule: OnceRule
+  let begin: OnceBegin
+  /// The name under which the store is asked; nil if that has to be asked for before.
+  private let storeName: [UInt8]?
+  /// Where a store in memory has its record.
+  let index: Atomic<UInt32>
+  private let route: OnceRoute
   let loop: EventLoop
   /// When its request has arrived.
   private let arrival: LinkInstant
-  let state = Mutex(State())
+  let state: Mutex<State>
 
   var table: OnceTable { client.table }
+  var rule: OnceRule { route.rule }
 
   /// When its record expires at the latest, by the store's clock.
-  var expiry: Int64 { attempt.expiry(at: table.status(at: arrival).time) }
+  var expiry: Int64 { begin.expiry(at: table.status(at: arrival).time) }
 
   /// Whether that has passed; on the loop.
   var isOver: Bool { table.status(at: loop.now).time >= expiry }
 
+  /// Makes a run. A store in memory that has begun it already has its record at `index`, and says
+  /// which run of the record it is.
   init(
-    _ question: OnceQuestion, _ fingerprint: OnceFingerprint, of client: Client,
-    in storeName: [UInt8]?, at now: LinkInstant
+    _ question: OnceQuestion, _ begin: OnceBegin, at place: OncePlace, of client: Client,
+    in storeName: [UInt8]?, at now: LinkInstant, index: UInt32 = 0, begun number: Int? = nil
   ) {
     self.client = client
     metadata = question.metadata
-    let token = OnceToken(
-      scope: client.scope, type: question.type, key: metadata.idempotencyKey,
-      number: client.table.nextBegin)
-    place = OncePlace(token, scopeHash: client.scopeHash)
-    attempt = OnceAttempt(
-      token: token, fingerprint: fingerprint, keyTime: Int64(metadata.keyTime),
-      retention: client.table.retention, storeName: storeName ?? [],
-      runsAgain: question.rule.runsAgain)
-    rule = question.rule
+    type = question.type
+    self.place = place
+    self.begin = begin
+    self.storeName = storeName
+    self.index = Atomic(index)
+    route = question.route
     loop = question.loop
     arrival = now
+    state = Mutex(number.map { State(running: $0) } ?? State())
+  }
+
+  var token: OnceToken {
+    OnceToken(
+      scope: client.scope, type: type, key: metadata.idempotencyKey, number: begin.number)
+  }
+
+  /// What the store is asked for, under the name that the request's space stands for.
+  var attempt: OnceAttempt {
+    OnceAttempt(
+      token: token, fingerprint: begin.fingerprint, keyTime: begin.keyTime,
+      retention: begin.retention,
+      storeName: storeName ?? state.withLock { $0.storeName } ?? [], runsAgain: begin.runsAgain)
   }
 
   /// The reply for those who come later; nil if there is none yet.
@@ -139,7 +167,7 @@ final class Run: OnceRun {
 
   func ask(_ placement: HandlerPlacement) {
     state.withLock { $0.placement = placement }
-    if attempt.storeName.isEmpty { askName() } else { ask() }
+    if storeName == nil { askName() } else { ask() }
   }
 
   /// Asks for the store's name before its begin; on the loop.
@@ -159,18 +187,11 @@ final class Run: OnceRun {
     }
   }
 
-  /// What the store is asked for, by the name of which the request's space is.
-  var namedAttempt: OnceAttempt {
-    guard attempt.storeName.isEmpty else { return attempt }
-    var attempt = attempt
-    attempt.storeName = state.withLock { $0.storeName }
-    return attempt
-  }
-
   /// Asks the store whether it runs; on the loop.
   func ask() {
-    let (table, attempt, start) = (table, namedAttempt, loop.now)
-    if let memory = table.memory { return found(memory.beginNow(attempt, at: place)) }
+    let table = table
+    if let memory = table.memory { return found(beginNow(in: memory)) }
+    let (attempt, start) = (attempt, loop.now)
     guard table.mayAsk else { return end(OnceTable.noStore) }
     table.call(on: loop) {
       let finding = try await table.store.begin(attempt)
@@ -193,6 +214,13 @@ final class Run: OnceRun {
         self.conclude(.abandoned)
       }
     }
+  }
+
+  /// Asks a store in memory.
+  func beginNow(in memory: MemoryOnceStore) -> OnceFinding {
+    let (finding, index) = memory.beginNow(begin, at: place)
+    if case .run = finding { self.index.store(index, ordering: .relaxed) }
+    return finding
   }
 
   private enum Found {

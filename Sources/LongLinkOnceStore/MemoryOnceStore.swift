@@ -21,7 +21,7 @@ public final class MemoryOnceStore: OnceStore {
   ///   - maxRecords: The most records, at least 4. Default: 100,000.
   ///   - maxBytes: The most bytes of all records and their scopes; at least 4,096. Default: 64 MiB.
   ///     With an answer of 64 bytes and a key of 16 a record takes 248, and a scope with records
-  ///     its own bytes and at most 184 more.
+  ///     its own bytes and at most 200 more.
   ///   - clock: The clock. Give a simulation's clock to a server in a simulation. Default: the
   ///     system's, which also runs while the machine sleeps.
   public convenience init(
@@ -33,8 +33,7 @@ public final class MemoryOnceStore: OnceStore {
       maxRecords: maxRecords, maxBytes: maxBytes,
       name: (0..<16).map { _ in UInt8.random(in: 0...255) }
     ) {
-      let passed = start.duration(to: clock.now).components
-      return passed.seconds * 1_000 + passed.attoseconds / 1_000_000_000_000_000 + 1
+      Int64(start.duration(to: clock.now) / .milliseconds(1)) + 1
     }
   }
 
@@ -69,43 +68,64 @@ public final class MemoryOnceStore: OnceStore {
   package var byteCount: Int { state.withLock { $0.byteCount } }
 }
 
-/// The same at once, for a server that has the store in its process. A caller that has the place of
-/// the record passes it on.
+/// The same at once.
+extension MemoryOnceStore {
+  package func beginNow(_ attempt: OnceAttempt) -> OnceFinding {
+    guard attempt.storeName == name else { return .otherName }
+    return beginNow(OnceBegin(attempt), at: OncePlace(attempt.token)).0
+  }
+
+  package func completeNow(_ token: OnceToken, with answer: OnceAnswer?) -> Bool {
+    let place = OncePlace(token)
+    return state.withLock { state in
+      guard let index = state.index(of: place) else { return false }
+      return state.complete(token.number, at: index, with: answer)
+    }
+  }
+
+  package func abandonNow(_ token: OnceToken) -> Bool {
+    let place = OncePlace(token)
+    return state.withLock { state in
+      guard let index = state.index(of: place) else { return false }
+      return state.abandon(token.number, at: index)
+    }
+  }
+
+  /// Notes that the run will not be ended any more. Its record stays, with an unknown end.
+  package func loseNow(_ token: OnceToken) {
+    let place = OncePlace(token)
+    state.withLock { state in
+      if let index = state.index(of: place) { state.lose(token.number, at: index) }
+    }
+  }
+}
+
+/// The same for a server that has the store in its process. It passes on what it knows, and has
+/// compared the store's name, which does not change, by the space of the request.
 extension MemoryOnceStore {
   package var statusNow: OnceStoreStatus { OnceStoreStatus(name: name, time: clock()) }
 
-  package func beginNow(_ attempt: OnceAttempt, at place: OncePlace? = nil) -> OnceFinding {
-    guard attempt.storeName == name else { return .otherName }
-    // Outside the lock.
-    let place = place ?? OncePlace(attempt.token)
+  /// Finds a record, or makes one. Also returns where it is, for the functions that end it; any
+  /// number without one.
+  package func beginNow(_ begin: OnceBegin, at place: OncePlace) -> (OnceFinding, UInt32) {
     let now = clock()
-    return state.withLock { $0.begin(attempt, at: place, now) }
+    return state.withLock { $0.begin(begin, at: place, now) }
   }
 
   /// What `beginNow` would find, if the request would not run; else nil. Nothing begins.
-  package func find(_ attempt: OnceAttempt, at place: OncePlace? = nil) -> OnceFinding? {
-    guard attempt.storeName == name else { return .otherName }
-    let place = place ?? OncePlace(attempt.token)
+  package func find(_ begin: OnceBegin, at place: OncePlace) -> OnceFinding? {
     let now = clock()
-    return state.withLock { $0.find(attempt, at: place, now) }
+    return state.withLock { $0.find(begin, at: place, now) }
   }
 
   package func completeNow(
-    _ token: OnceToken, with answer: OnceAnswer?, at place: OncePlace? = nil
+    _ number: Int64, at index: UInt32, with answer: OnceAnswer?
   ) -> Bool {
-    let place = place ?? OncePlace(token)
-    return state.withLock { $0.complete(token, at: place, with: answer) }
+    state.withLock { $0.complete(number, at: index, with: answer) }
   }
 
-  package func abandonNow(_ token: OnceToken, at place: OncePlace? = nil) -> Bool {
-    let place = place ?? OncePlace(token)
-    return state.withLock { $0.abandon(token, at: place) }
-  }
-
-  /// Notes that nobody will end a run any more. Its record stays, with an unknown end.
-  package func loseNow(_ token: OnceToken) {
-    let place = OncePlace(token)
-    state.withLock { $0.lose(token, at: place) }
+  package func abandonNow(_ number: Int64, at index: UInt32) -> Bool {
+    state.withLock { $0.abandon(number, at: index) }
   }
 }
 

@@ -33,13 +33,44 @@ public struct OnceAttempt: Hashable, Sendable {
 
   /// Whether a record of the request may have come and gone by `time`, the store's: its first
   /// attempt is a retention ago, or more than a retention ahead. It must not begin then.
-  public func isOutOfTime(at time: Int64) -> Bool {
-    keyTime + retention <= time || keyTime - retention > time
-  }
+  public func isOutOfTime(at time: Int64) -> Bool { OnceBegin(self).isOutOfTime(at: time) }
 
   /// The expiry of a record that begins at `time`, the store's: a retention after that or after
   /// `keyTime`, whichever is later. It has passed when the store's time is equal or later.
-  public func expiry(at time: Int64) -> Int64 { max(time, keyTime) + retention }
+  public func expiry(at time: Int64) -> Int64 { OnceBegin(self).expiry(at: time) }
+}
+
+/// What an attempt says beside its place: all that a store in memory needs. A copy counts no
+/// references.
+package struct OnceBegin: Sendable {
+  /// The number of the token.
+  package let number: Int64
+  package let fingerprint: OnceFingerprint
+  package let keyTime: Int64
+  package let retention: Int64
+  package let runsAgain: Bool
+
+  package init(
+    number: Int64, fingerprint: OnceFingerprint, keyTime: Int64, retention: Int64, runsAgain: Bool
+  ) {
+    self.number = number
+    self.fingerprint = fingerprint
+    self.keyTime = keyTime
+    self.retention = retention
+    self.runsAgain = runsAgain
+  }
+
+  init(_ attempt: OnceAttempt) {
+    self.init(
+      number: attempt.token.number, fingerprint: attempt.fingerprint, keyTime: attempt.keyTime,
+      retention: attempt.retention, runsAgain: attempt.runsAgain)
+  }
+
+  func isOutOfTime(at time: Int64) -> Bool {
+    keyTime + retention <= time || keyTime - retention > time
+  }
+
+  package func expiry(at time: Int64) -> Int64 { max(time, keyTime) + retention }
 }
 
 /// What `OnceStore.begin` has found.

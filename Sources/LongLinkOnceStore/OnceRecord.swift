@@ -13,35 +13,8 @@ struct OnceRecord {
     case unknown
   }
 
-  /// A key of 16 bytes, as clients make them, in place; other keys are arrays.
-  enum Key: Sendable {
-    case short(UInt64, UInt64)
-    case long([UInt8])
-
-    init(_ bytes: [UInt8]) {
-      guard bytes.count == 16 else {
-        self = .long(bytes)
-        return
-      }
-      self = .short(UInt64(bigEndian: bytes, at: 0), UInt64(bigEndian: bytes, at: 8))
-    }
-
-    static func == (lhs: Key, rhs: Key) -> Bool {
-      switch (lhs, rhs) {
-      case (.short(let a, let b), .short(let c, let d)): a == c && b == d
-      case (.long(let a), .long(let b)): a == b
-      default: false
-      }
-    }
-
-    /// The bytes that it takes beside the record.
-    var extraBytes: Int {
-      if case .long(let bytes) = self { OnceRecord.arrayBytes(bytes.count) } else { 0 }
-    }
-  }
-
   // The small fields are where the compiler would leave gaps.
-  var key = Key.short(0, 0)
+  var key = OnceKey.fixed(0, 0)
   var state = State.free
   /// Whether the client's time was ahead.
   var isAhead = false
@@ -66,34 +39,46 @@ struct OnceRecord {
   /// The bytes of an array, with what the allocator adds; an empty one takes none.
   static func arrayBytes(_ count: Int) -> Int { count == 0 ? 0 : (count + 32 + 8 + 15) / 16 * 16 }
 
-  var byteCount: Int {
-    OnceRecord.ownBytes + key.extraBytes + OnceRecord.arrayBytes(answer.count)
+  var byteCount: Int { OnceRecord.bytes(of: key) + OnceRecord.arrayBytes(answer.count) }
+
+  /// The bytes of a record with this key and without an answer.
+  static func bytes(of key: borrowing OnceKey) -> Int {
+    switch key {
+    case .fixed: ownBytes
+    case .variable(let bytes): ownBytes + arrayBytes(bytes.count)
+    }
   }
 
-  /// A record that holds nothing.
-  init() {}
-
-  /// A record that is running, of a first begin.
-  init(_ attempt: OnceAttempt, _ place: OncePlace, at now: Int64) {
+  /// Makes a record that holds nothing one that is running, of a first begin.
+  mutating func begins(_ begin: OnceBegin, _ place: OncePlace, of scope: UInt32, at now: Int64) {
     key = place.key
     type = place.type
     hash = place.hash
+    self.scope = scope
     runs = 1
-    begins(attempt, at: now)
+    begins(begin, at: now)
   }
 
   /// Makes the record one that is running, since a begin.
-  mutating func begins(_ attempt: OnceAttempt, at now: Int64) {
-    fingerprint = attempt.fingerprint
-    number = attempt.token.number
-    expiry = attempt.expiry(at: now)
-    isAhead = attempt.keyTime > now
+  mutating func begins(_ begin: OnceBegin, at now: Int64) {
+    fingerprint = begin.fingerprint
+    number = begin.number
+    expiry = begin.expiry(at: now)
+    isAhead = begin.keyTime > now
     state = .running
   }
 
+  /// Makes the record one that holds nothing, and whose successor among those is `next`.
+  mutating func ends(before next: UInt32) {
+    if case .variable = key { key = .fixed(0, 0) }
+    answer = []
+    state = .free
+    self.next = next
+  }
+
   /// What a begin finds. The record is neither free nor expired.
-  func finding(of attempt: OnceAttempt) -> OnceFinding {
-    guard fingerprint == attempt.fingerprint else { return .otherFingerprint }
+  func finding(of begin: OnceBegin) -> OnceFinding {
+    guard fingerprint == begin.fingerprint else { return .otherFingerprint }
     switch state {
     case .running, .free: return .running
     case .answered: return .answered(OnceAnswer(code: ResponseCode(wire: code), body: answer))
@@ -103,37 +88,51 @@ struct OnceRecord {
   }
 }
 
-/// Where a record is to be found: what it is compared with, and the hash of that.
-package struct OncePlace: Hashable, Sendable {
-  let scope: [UInt8]
-  let type: UInt32
-  let key: OnceRecord.Key
-  let hash: UInt32
+/// A scope with its hash, which is computed once for many requests.
+package struct HashedScope: Hashable, Sendable {
+  let bytes: [UInt8]
+  private let hashValueOfBytes: Int
 
-  package init(_ token: OnceToken) { self.init(token, scopeHash: Self.hash(of: token.scope)) }
-
-  /// Makes a place for a caller that keeps the hash of its scope.
-  package init(_ token: OnceToken, scopeHash: Int) {
-    scope = token.scope.bytes
-    type = token.type.rawValue
-    key = OnceRecord.Key(token.key)
-    // Seeded by the process, so that nobody can choose keys that collide.
+  package init(_ scope: OnceScope) {
+    bytes = scope.bytes
+    // Seeded by the process, so that no peer can choose scopes that collide.
     var hasher = Hasher()
-    hasher.combine(scopeHash)
-    hasher.combine(type)
-    switch key {
-    case .short(let first, let second):
-      hasher.combine(first)
-      hasher.combine(second)
-    case .long(let bytes): hasher.combine(bytes)
-    }
-    hash = UInt32(truncatingIfNeeded: hasher.finalize())
+    unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+    hashValueOfBytes = hasher.finalize()
   }
 
-  package static func hash(of scope: OnceScope) -> Int {
+  package func hash(into hasher: inout Hasher) { hasher.combine(hashValueOfBytes) }
+
+  var isAnonymous: Bool { OnceScope.isAnonymous(bytes) }
+}
+
+/// Where a record is to be found: what it is compared with, and the hash of that.
+package struct OncePlace: Hashable, Sendable {
+  let scope: HashedScope
+  let type: UInt32
+  let key: OnceKey
+  let hash: UInt32
+
+  package init(_ token: OnceToken) {
+    self.init(HashedScope(token.scope), token.type, OnceKey(token.key))
+  }
+
+  /// Makes a place for a caller that keeps its scope with its hash.
+  package init(_ scope: HashedScope, _ type: MessageType, _ key: OnceKey) {
+    self.scope = scope
+    self.type = type.rawValue
+    self.key = key
+    // Seeded by the process, so that no peer can choose keys that collide.
     var hasher = Hasher()
-    unsafe scope.bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
-    return hasher.finalize()
+    hasher.combine(scope)
+    hasher.combine(type.rawValue)
+    switch key {
+    case .fixed(let first, let second):
+      hasher.combine(first)
+      hasher.combine(second)
+    case .variable(let bytes): hasher.combine(bytes)
+    }
+    hash = UInt32(truncatingIfNeeded: hasher.finalize())
   }
 
   package static func == (lhs: OncePlace, rhs: OncePlace) -> Bool {

@@ -10,8 +10,10 @@
 struct OnceRecords: ~Copyable {
   static let none = UInt32.max
   private static let pieceSize = 512
-  /// The most expired records that one begin removes.
-  private static let mostRemoved = 8
+  /// The most expired records of one list that one begin removes.
+  private static let mostRemoved = 32
+  /// Removes expired records at each begin of so many: together they cost fewer waits for memory.
+  private static let pauseOfRemovals = 8
 
   /// A list of records, the one that expires first at its head.
   private struct List {
@@ -28,6 +30,7 @@ struct OnceRecords: ~Copyable {
   private var table = [Entry](repeating: .none, count: 1_024)
   /// Those whose client's time was not ahead, and the others.
   private var onTime = List()
+  private var begins = 0
   private var ahead = List()
 
   init(most: OnceRoom) {
@@ -39,35 +42,38 @@ struct OnceRecords: ~Copyable {
 
   // MARK: What the store does
 
-  mutating func begin(_ attempt: OnceAttempt, at place: OncePlace, _ now: Int64) -> OnceFinding {
-    removeExpired(at: now)
+  /// What it has found; of a record that begins, also its number here, for `complete`.
+  mutating func begin(
+    _ begin: OnceBegin, at place: borrowing OncePlace, _ now: Int64
+  ) -> (OnceFinding, UInt32) {
+    begins &+= 1
+    if begins % Self.pauseOfRemovals == 0 { removeExpired(at: now) }
     if let index = index(of: place) {
-      if !isOver(self[index], at: now) { return begin(attempt, of: index, now) }
+      if !isOver(self[index], at: now) { return (self.begin(begin, of: index, now), index) }
       remove(index)
     }
-    if attempt.isOutOfTime(at: now) { return .outOfTime }
-    var record = OnceRecord(attempt, place, at: now)
-    let scope = scopes.number(of: place.scope)
-    let size = OnceRoom(
-      records: 1, bytes: record.byteCount + (scope == nil ? OnceScopes.bytes(of: place.scope) : 0))
-    guard hasRoom(for: size, of: scope, isAnonymous: OnceScope.isAnonymous(place.scope)) else {
-      return .full
+    if begin.isOutOfTime(at: now) { return (.outOfTime, Self.none) }
+    var room = room(for: place)
+    if room == nil {
+      // Expired ones may still be there.
+      removeExpired(at: now)
+      room = self.room(for: place)
     }
-    record.scope = scope ?? scopes.add(place.scope)
-    insert(record, size)
-    return .run(number: 1)
+    guard let room else { return (.full, Self.none) }
+    return (.run(number: 1), insert(begin, place, room, at: now))
   }
 
-  func find(_ attempt: OnceAttempt, at place: OncePlace, _ now: Int64) -> OnceFinding? {
+  func find(_ begin: OnceBegin, at place: OncePlace, _ now: Int64) -> OnceFinding? {
     guard let index = index(of: place), !isOver(self[index], at: now) else { return nil }
-    let finding = self[index].finding(of: attempt)
-    return finding == .unknown && attempt.runsAgain ? nil : finding
+    let finding = self[index].finding(of: begin)
+    return finding == .unknown && begin.runsAgain ? nil : finding
   }
 
+  /// Ends the record with this number here, which `begin` has said or `index(of:)` has found.
   mutating func complete(
-    _ token: OnceToken, at place: OncePlace, with answer: OnceAnswer?
+    _ number: Int64, at index: UInt32, with answer: OnceAnswer?
   ) -> Bool {
-    guard let index = open(token, at: place) else { return false }
+    guard isOpen(number, at: index) else { return false }
     guard let answer else {
       self[index].state = .notKept
       return true
@@ -85,23 +91,23 @@ struct OnceRecords: ~Copyable {
     return true
   }
 
-  mutating func abandon(_ token: OnceToken, at place: OncePlace) -> Bool {
-    guard let index = open(token, at: place) else { return false }
+  mutating func abandon(_ number: Int64, at index: UInt32) -> Bool {
+    guard isOpen(number, at: index) else { return false }
     remove(index)
     return true
   }
 
-  mutating func lose(_ token: OnceToken, at place: OncePlace) {
-    if let index = open(token, at: place) { self[index].state = .unknown }
+  mutating func lose(_ number: Int64, at index: UInt32) {
+    if isOpen(number, at: index) { self[index].state = .unknown }
   }
 
   // MARK: States
 
-  /// The record that bears a token and has not ended.
-  private func open(_ token: OnceToken, at place: OncePlace) -> UInt32? {
-    guard let index = index(of: place), self[index].number == token.number else { return nil }
+  /// Whether the record there bears the number of a begin, which no other has, and has not ended.
+  private func isOpen(_ number: Int64, at index: UInt32) -> Bool {
+    guard index != Self.none, self[index].number == number else { return false }
     let state = self[index].state
-    return state == .running || state == .unknown ? index : nil
+    return state == .running || state == .unknown
   }
 
   private func isOver(_ record: borrowing OnceRecord, at now: Int64) -> Bool {
@@ -110,12 +116,12 @@ struct OnceRecords: ~Copyable {
 
   /// Begins at a record that is there.
   private mutating func begin(
-    _ attempt: OnceAttempt, of index: UInt32, _ now: Int64
+    _ begin: OnceBegin, of index: UInt32, _ now: Int64
   ) -> OnceFinding {
-    let finding = self[index].finding(of: attempt)
-    guard finding == .unknown, attempt.runsAgain else { return finding }
+    let finding = self[index].finding(of: begin)
+    guard finding == .unknown, begin.runsAgain else { return finding }
     unlink(index)
-    self[index].begins(attempt, at: now)
+    self[index].begins(begin, at: now)
     self[index].runs = min(self[index].runs, .max - 1) + 1
     link(index)
     return .run(number: Int(self[index].runs))
@@ -127,6 +133,16 @@ struct OnceRecords: ~Copyable {
   private func hasRoom(for size: OnceRoom, of scope: UInt32?, isAnonymous: Bool) -> Bool {
     used.has(size, within: most)
       && scopes.share(of: scope, isAnonymous: isAnonymous).has(size, within: most.quarter)
+  }
+
+  /// What a new record takes, and the number of its scope, if there is room for it; nil for a scope
+  /// that has no records.
+  private func room(for place: borrowing OncePlace) -> (size: OnceRoom, scope: UInt32?)? {
+    let scope = scopes.number(of: place.scope)
+    var size = OnceRoom(records: 1, bytes: OnceRecord.bytes(of: place.key))
+    if scope == nil { size.bytes += OnceScopes.bytes(of: place.scope.bytes) }
+    let isAnonymous = place.scope.isAnonymous
+    return hasRoom(for: size, of: scope, isAnonymous: isAnonymous) ? (size, scope) : nil
   }
 
   private mutating func add(_ size: OnceRoom, to scope: UInt32) {
@@ -141,15 +157,20 @@ struct OnceRecords: ~Copyable {
     _modify { yield &pieces[Int(index) / Self.pieceSize][Int(index) % Self.pieceSize] }
   }
 
-  private mutating func insert(_ record: OnceRecord, _ size: OnceRoom) {
+  private mutating func insert(
+    _ begin: OnceBegin, _ place: borrowing OncePlace, _ room: (size: OnceRoom, scope: UInt32?),
+    at now: Int64
+  ) -> UInt32 {
     if firstFree == Self.none { addPiece() }
     let index = firstFree
+    let scope = room.scope ?? scopes.add(place.scope)
     firstFree = self[index].next
-    self[index] = record
+    self[index].begins(begin, place, of: scope, at: now)
     link(index)
-    add(size, to: record.scope)
+    add(room.size, to: scope)
     if used.records * 2 > table.count { growTable() }
-    put(Entry(hash: record.hash, index: index))
+    put(Entry(hash: place.hash, index: index))
+    return index
   }
 
   private mutating func addPiece() {
@@ -165,8 +186,7 @@ struct OnceRecords: ~Copyable {
       OnceRoom(records: 1, bytes: self[index].byteCount), from: self[index].scope)
     unlink(index)
     takeOut(index)
-    self[index] = OnceRecord()
-    self[index].next = firstFree
+    self[index].ends(before: firstFree)
     firstFree = index
   }
 
@@ -180,6 +200,7 @@ struct OnceRecords: ~Copyable {
   /// Removes expired records from the head of a list. One that still runs goes to its tail.
   private mutating func removeExpired(of first: UInt32, at now: Int64) {
     var index = first
+    touchExpired(of: first, at: now)
     for _ in 0..<Self.mostRemoved {
       guard index != Self.none, self[index].expiry <= now else { return }
       let next = self[index].next
@@ -191,6 +212,19 @@ struct OnceRecords: ~Copyable {
       }
       index = next
     }
+  }
+
+  /// Reads the places in the table of the records that are to be removed. They lie far apart in
+  /// memory: read one after the other, all of them together take hardly longer than one.
+  private func touchExpired(of first: UInt32, at now: Int64) {
+    var index = first
+    var sum: UInt32 = 0
+    for _ in 0..<Self.mostRemoved {
+      guard index != Self.none, self[index].expiry <= now else { break }
+      sum &+= table[Int(self[index].hash) & (table.count - 1)].hash
+      index = self[index].next
+    }
+    withExtendedLifetime(sum) {}
   }
 
   private mutating func link(_ index: UInt32) {
@@ -232,13 +266,13 @@ struct OnceRecords: ~Copyable {
   }
 
   /// The number of the record at a place; nil if there is none.
-  private func index(of place: OncePlace) -> UInt32? {
+  func index(of place: borrowing OncePlace) -> UInt32? {
     let mask = table.count - 1
     var slot = Int(place.hash) & mask
     while !table[slot].isNone {
       let index = table[slot].index
       if table[slot].hash == place.hash, place.isThat(of: self[index]),
-        scopes.bytes(of: self[index].scope) == place.scope
+        scopes.isNumber(self[index].scope, of: place.scope)
       {
         return index
       }

@@ -8,26 +8,29 @@ struct OnceScopes {
   static let none = UInt32.max
 
   private struct Entry {
-    var bytes: [UInt8]
+    var scope: HashedScope?
     var used = OnceRoom()
     var nextFree = OnceScopes.none
   }
 
   private var entries: [Entry] = []
-  private var numbers: [[UInt8]: UInt32] = [:]
+  private var numbers: [HashedScope: UInt32] = [:]
   private var firstFree = OnceScopes.none
   private var usedByAnonymous = OnceRoom()
 
   /// The bytes that a scope takes beside its records: its array, and its places here, which may be
   /// twice as many as are used.
-  static func bytes(of scope: [UInt8]) -> Int { OnceRecord.arrayBytes(scope.count) + 128 }
+  static func bytes(of scope: [UInt8]) -> Int { OnceRecord.arrayBytes(scope.count) + 144 }
 
   /// The number of a scope; nil if it has no records.
-  func number(of scope: [UInt8]) -> UInt32? { numbers[scope] }
+  func number(of scope: HashedScope) -> UInt32? { numbers[scope] }
 
-  func bytes(of number: UInt32) -> [UInt8] { entries[Int(number)].bytes }
+  /// Whether a number is that of a scope.
+  func isNumber(_ number: UInt32, of scope: HashedScope) -> Bool {
+    entries[Int(number)].scope == scope
+  }
 
-  func isAnonymous(_ number: UInt32) -> Bool { OnceScope.isAnonymous(bytes(of: number)) }
+  func isAnonymous(_ number: UInt32) -> Bool { entries[Int(number)].scope?.isAnonymous == true }
 
   /// What counts against the share of a scope; nil stands for one that has no records.
   func share(of number: UInt32?, isAnonymous: Bool) -> OnceRoom {
@@ -36,15 +39,15 @@ struct OnceScopes {
   }
 
   /// Adds a scope, which is about to get its first record.
-  mutating func add(_ scope: [UInt8]) -> UInt32 {
+  mutating func add(_ scope: HashedScope) -> UInt32 {
     let number: UInt32
     if firstFree == Self.none {
       number = UInt32(entries.count)
-      entries.append(Entry(bytes: scope))
+      entries.append(Entry(scope: scope))
     } else {
       number = firstFree
       firstFree = entries[Int(number)].nextFree
-      entries[Int(number)] = Entry(bytes: scope)
+      entries[Int(number)] = Entry(scope: scope)
     }
     numbers[scope] = number
     return number
@@ -59,13 +62,13 @@ struct OnceScopes {
   /// is free now.
   mutating func remove(_ size: OnceRoom, from number: UInt32) -> OnceRoom {
     var size = size
-    let scope = bytes(of: number)
-    if entries[Int(number)].used.records == size.records { size.bytes += Self.bytes(of: scope) }
+    let isLast = entries[Int(number)].used.records == size.records
+    if isLast, let scope = entries[Int(number)].scope { size.bytes += Self.bytes(of: scope.bytes) }
     entries[Int(number)].used -= size
-    if OnceScope.isAnonymous(scope) { usedByAnonymous -= size }
-    if entries[Int(number)].used.records == 0 {
-      numbers[scope] = nil
-      entries[Int(number)] = Entry(bytes: [], nextFree: firstFree)
+    if isAnonymous(number) { usedByAnonymous -= size }
+    if isLast {
+      if let scope = entries[Int(number)].scope { numbers[scope] = nil }
+      entries[Int(number)] = Entry(nextFree: firstFree)
       firstFree = number
     }
     return size

@@ -93,7 +93,8 @@ import Testing
   @Test(arguments: [0, 1, 6, 8, 9, 200])
   func `metadata is repeated only by the same bytes`(count: Int) {
     let block = (0..<count).map { UInt8($0 & 0xFF) }
-    let memo = MetadataMemo(ReceivedMetadata(), block: block)
+    var memo = MetadataMemo()
+    memo.remember(ReceivedMetadata(), block)
     #expect(repeats(memo, block))
     #expect(!repeats(memo, block + [0]))
     for index in block.indices {
@@ -113,7 +114,8 @@ import Testing
   }
 
   @Test func `metadata that is too long to remember is repeated by nothing`() {
-    let memo = MetadataMemo(ReceivedMetadata(), block: nil)
+    var memo = MetadataMemo()
+    memo.hold(ReceivedMetadata())
     #expect(memo.isForgotten)
     #expect(!repeats(memo, []))
     #expect(!memo.repeats(0, count: 0))

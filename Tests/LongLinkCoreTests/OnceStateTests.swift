@@ -7,7 +7,7 @@ import Testing
 @Suite struct OnceStateTests {
   private static let here = KeySpace(1, 2)
   private static let there = KeySpace(3, 4)
-  private static let key = OnceKey.made(5, 6)
+  private static let key = OnceKey.fixed(5, 6)
 
   private static func terms(_ space: KeySpace, _ time: UInt64) -> OnceTerms {
     OnceTerms(space: space, retention: 60_000, time: time, readAt: .start)
@@ -98,7 +98,9 @@ import Testing
     #expect(keys == [nil, Self.key] && ended == nil)
   }
 
-  @Test(arguments: [OnceKey.made(1, 2), .given([9]), .given([UInt8](repeating: 7, count: 255))])
+  @Test(arguments: [
+    OnceKey.fixed(1, 2), .variable([9]), .variable([UInt8](repeating: 7, count: 255)),
+  ])
   func `the block of a request is that of its metadata`(_ key: OnceKey) throws {
     let once = OnceStatement(key: key, space: Self.here, time: 300)
     var cache = MetadataCache()

@@ -8,7 +8,7 @@ extension Agreement {
     guard request.keySpace != nil else { return nil }
     guard once != nil else { return .unkept }
     let isValid =
-      (1...Wire.onceKeyLimit).contains(request.idempotencyKey.count) && request.keyTime > 0
+      (1...Wire.onceKeyLimit).contains(request.key?.count ?? 0) && request.keyTime > 0
       && request.credit == nil && !request.items
     return isValid ? nil : .malformedOnce
   }

@@ -42,7 +42,7 @@ extension Connection {
   /// cannot run once.
   mutating func welcome(version: UInt32, expiresIn: UInt32, once: OnceTerms? = nil) {
     agreement.once = asksForOnce ? once : nil
-    if agreement.once == nil { withholdOnce() }
+    if asksForOnce, once == nil, !carriage.lacksOnce() { agreement.features.remove(.once) }
     let stated = agreement.features.subtracting(carriage.lacking)
     send(
       .welcome,

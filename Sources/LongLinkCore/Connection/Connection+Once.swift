@@ -10,12 +10,6 @@ extension Connection {
       && agreement.features.subtracting(carriage.lacking).contains(.once)
   }
 
-  /// Notes that this client's requests cannot run once here.
-  mutating func withholdOnce() {
-    guard asksForOnce, !carriage.lacksOnce() else { return }
-    agreement.features.remove(.once)
-  }
-
   /// Whether the peer has more requests here than it may. A request that runs once is delivered
   /// nevertheless: the owner answers it only if it knows the answer already, and else refuses it
   /// with 429.

@@ -8,6 +8,8 @@ package struct Inbox: ~Copyable {
   /// The joined fragments of the last returned message.
   private(set) var assembled: [UInt8] = []
   package private(set) var metadata = MetadataMemo()
+  /// The metadata of the message that was returned last, if that has any.
+  package var lastMetadata: ReceivedMetadata { metadata.last }
   /// How much of the next frame has arrived.
   var frame = FrameProgress()
 
@@ -213,9 +215,11 @@ package struct Inbox: ~Copyable {
     do throws(BodyError) {
       let read = try withBody(slice, ReceivedMetadata.init(block:))
       // The metadata of requests that run once differs each time.
-      let isKept = slice.count <= MetadataMemo.longestBlock && read.keySpace == nil
-      metadata = MetadataMemo(
-        read, block: isKept ? withBody(slice) { [UInt8](decoding: $0) } : nil)
+      if slice.count <= MetadataMemo.longestBlock, read.keySpace == nil {
+        metadata.remember(read, withBody(slice) { [UInt8](decoding: $0) })
+      } else {
+        metadata.hold(read)
+      }
     } catch {
       throw Violation(.malformedControl, kind: message.kind.rawValue, serial: message.serial)
     }

@@ -19,16 +19,22 @@ package struct MetadataMemo: Sendable {
 
   init() {}
 
-  /// Remembers metadata with its encoding: nil for one that is too long, or will not come again.
-  init(_ metadata: ReceivedMetadata, block: [UInt8]?) {
+  /// Holds metadata whose encoding is too long to be remembered, or will not come again.
+  mutating func hold(_ metadata: ReceivedMetadata) {
     last = metadata
     isPlain = metadata.isPlain
+    block = nil
+    shortCount = -1
+    mask = 0
+  }
+
+  /// Remembers metadata with its encoding.
+  mutating func remember(_ metadata: ReceivedMetadata, _ block: [UInt8]) {
+    hold(metadata)
     self.block = block
-    guard let block, block.count <= 8 else {
-      shortCount = -1
-      return
-    }
+    guard block.count <= 8 else { return }
     shortCount = block.count
+    word = 0
     for byte in block.reversed() {
       word = word << 8 | UInt64(byte)
       mask = mask << 8 | 0xFF

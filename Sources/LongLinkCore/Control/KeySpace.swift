@@ -31,7 +31,7 @@ package struct KeySpace: Hashable, Sendable {
 
   /// The bytes as they are sent.
   package var bytes: [UInt8] {
-    [high, low].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
+    unsafe withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { unsafe [UInt8]($0) }
   }
 }
 
@@ -44,9 +44,14 @@ extension ProtobufReader {
       throw BodyError(
         .malformed, at: range.lowerBound, detail: "a key_space of \(range.count) bytes")
     }
-    // Both halves are inside the range, which is inside the body.
+    return keySpace(at: range.lowerBound)
+  }
+
+  /// Returns the 16 bytes at a position that `bytesInPlace` has found.
+  func keySpace(at position: Int) -> KeySpace {
+    // Both halves are inside the body.
     func half(_ offset: Int) -> UInt64 {
-      let start = unsafe UnsafeRawPointer(body + range.lowerBound + offset)
+      let start = unsafe UnsafeRawPointer(body + position + offset)
       return unsafe UInt64(bigEndian: start.loadUnaligned(as: UInt64.self))
     }
     return KeySpace(half(0), half(8))

@@ -34,8 +34,8 @@ extension MetadataCache {
     var writer = ProtobufWriter(reusing: &buffer)
     if let remaining { writer.present(1, UInt64(remaining)) }
     switch once.key {
-    case .made(let high, let low): writer.halves(3, high, low)
-    case .given(let bytes): writer.bytes(3, bytes)
+    case .fixed(let high, let low): writer.halves(3, high, low)
+    case .variable(let bytes): writer.bytes(3, bytes)
     }
     writer.halves(9, once.space.high, once.space.low)
     writer.uint64(10, once.time)

@@ -41,7 +41,7 @@ package struct ProtobufWriter {
   }
 
   private mutating func append(_ half: UInt64) {
-    for index in 0..<8 { bytes.append(UInt8(truncatingIfNeeded: half >> (56 - 8 * index))) }
+    unsafe withUnsafeBytes(of: half.bigEndian) { unsafe bytes.append(contentsOf: $0) }
   }
 
   /// Throws `.interiorNUL` if the text contains U+0000, which would end the string in C programs.

@@ -37,7 +37,7 @@ public final class OnceTicket: Sendable {
   public init?(key: [UInt8]) {
     guard (1...Wire.onceKeyLimit).contains(key.count) else { return nil }
     self.key = key
-    state = Mutex(State(once: OnceState(.given(key)), mayHaveRun: false))
+    state = Mutex(State(once: OnceState(OnceKey(key)), mayHaveRun: false))
   }
 
   /// Makes a ticket of a request that has not been sent yet, and whose bytes can be kept.
@@ -56,7 +56,7 @@ public final class OnceTicket: Sendable {
     let time = bytes[(1 + KeySpace.size)..<head].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     guard time > 0 else { return nil }
     key = Array(bytes[head...])
-    let statement = OnceStatement(key: .given(key), space: space, time: time)
+    let statement = OnceStatement(key: OnceKey(key), space: space, time: time)
     state = Mutex(State(once: OnceState(kept: statement), mayHaveRun: true))
   }
 

@@ -1,28 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The key of a request that runs once.
-package enum OnceKey: Hashable, Sendable {
-  /// 16 random bytes of the library.
-  case made(UInt64, UInt64)
-  /// Bytes of the application, 1 to 255.
-  case given([UInt8])
-
-  /// The number of bytes.
-  package var count: Int {
-    switch self {
-    case .made: KeySpace.size
-    case .given(let bytes): bytes.count
-    }
-  }
-
-  package var bytes: [UInt8] {
-    switch self {
-    case .made(let high, let low): KeySpace(high, low).bytes
-    case .given(let bytes): bytes
-    }
-  }
-}
-
 /// What an attempt of a request that runs once says of it.
 package struct OnceStatement: Equatable, Sendable {
   package let key: OnceKey

@@ -43,12 +43,12 @@ extension Link {
 
   /// The message's metadata; nil if it has none.
   package func metadata(of message: Arrival) -> ReceivedMetadata? {
-    message.hasMetadata ? core.inbox.metadata.last : nil
+    message.hasMetadata ? core.inbox.lastMetadata : nil
   }
 
   /// The message's metadata; nil if it contains at most the remaining time.
   func notableMetadata(of message: Arrival) -> ReceivedMetadata? {
-    message.hasMetadata && !core.inbox.metadata.isPlain ? core.inbox.metadata.last : nil
+    message.hasMetadata && !core.inbox.metadata.isPlain ? core.inbox.lastMetadata : nil
   }
 
   /// The remaining time in the message's metadata, in milliseconds; nil if there is none.

@@ -23,7 +23,7 @@ extension Requests {
     let key = options.idempotencyKey
     onces.begin(
       id.serial,
-      key.isEmpty ? .made(loop.driver.nextRandom(), loop.driver.nextRandom()) : .given(key))
+      key.isEmpty ? .fixed(loop.driver.nextRandom(), loop.driver.nextRandom()) : OnceKey(key))
   }
 
   /// Asks for a decision about a request that runs once. `body` also learns whether the request may
@@ -154,7 +154,7 @@ extension Requests {
     }
     return OnceTicket(
       OnceStatement(
-        key: .given(key.isEmpty ? loop.randomKey() : key), space: terms.space,
+        key: OnceKey(key.isEmpty ? loop.randomKey() : key), space: terms.space,
         time: terms.time(at: loop.driver.now)))
   }
 }

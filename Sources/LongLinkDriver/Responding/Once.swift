@@ -17,12 +17,23 @@ package struct OnceRule: Sendable {
 }
 
 /// A route whose requests may run once: how they are run then.
-package struct OnceRoute: Sendable {
+package final class OnceRoute: Sendable {
   package let rule: OnceRule
   let placement: HandlerPlacement
   let handler: @Sendable (InboundRequest) async throws -> AnyBody
   /// The same handler if it is synchronous.
-  var synchronous: (@Sendable (InboundRequest) throws -> AnyBody)?
+  let synchronous: (@Sendable (InboundRequest) throws -> AnyBody)?
+
+  init(
+    _ rule: OnceRule, _ placement: HandlerPlacement,
+    _ handler: @escaping @Sendable (InboundRequest) async throws -> AnyBody,
+    synchronous: (@Sendable (InboundRequest) throws -> AnyBody)? = nil
+  ) {
+    self.rule = rule
+    self.placement = placement
+    self.handler = handler
+    self.synchronous = synchronous
+  }
 }
 
 extension Route {
@@ -30,11 +41,10 @@ extension Route {
   package func once(_ rule: OnceRule) -> Route {
     switch self {
     case .inline(let handler):
-      var route = OnceRoute(rule: rule, placement: .connectionLoop) { try handler($0) }
-      route.synchronous = handler
-      return .once(route, self)
+      return .once(
+        OnceRoute(rule, .connectionLoop, { try handler($0) }, synchronous: handler), self)
     case .task(let placement, let handler):
-      return .once(OnceRoute(rule: rule, placement: placement, handler: handler), self)
+      return .once(OnceRoute(rule, placement, handler), self)
     case .guarded(let condition, let route):
       return .guarded(condition, route.once(rule))
     case .stream, .once:
@@ -58,17 +68,18 @@ package struct OnceQuestion {
   package let metadata: ReceivedMetadata
   /// Whether only what is known already may be answered.
   package let isOverloaded: Bool
-  /// Whether its handler is synchronous, so that it returns before the loop does anything else.
-  package let isSynchronous: Bool
-  package let rule: OnceRule
+  package let route: OnceRoute
   /// The loop of its connection.
   package let loop: EventLoop
+
+  /// Whether its handler is synchronous, so that it returns before the loop does anything else.
+  package var isSynchronous: Bool { route.synchronous != nil }
 }
 
 /// What becomes of a request that is to run once.
 package enum OnceStep {
-  /// It gets this reply.
-  case reply(OnceReply)
+  /// It gets this reply. Indirect, because most requests get none here.
+  indirect case reply(OnceReply)
   /// It waits for the reply of a run.
   case wait(any OnceRun)
   /// Its handler is to be called, at once.
@@ -92,8 +103,11 @@ package protocol OnceRun: AnyObject, Sendable {
   func left(_ exchange: RunningHandler, _ reason: OnceLeaving)
   /// The handler has returned; on its loop.
   func returned(_ reply: OnceReply, hasThrown: Bool)
-  /// The synchronous handler of an `OnceStep.run` has returned. Returns the reply of its request.
-  func concluded(_ reply: OnceReply, hasThrown: Bool) -> OnceReply
+  /// The synchronous handler of an `OnceStep.run` has returned. Returns the reply of its request if
+  /// that is another one.
+  func concluded(
+    _ code: ResponseCode, _ body: [UInt8], isRefused: Bool, hasThrown: Bool
+  ) -> OnceReply?
 }
 
 /// What becomes of a request that is to run once: what counters tell.

@@ -38,8 +38,7 @@ extension Responder {
     let hasMemory = link.memory.hasRoom || link.memory.hasReserve(for: link.connection.inbound)
     let question = OnceQuestion(
       type: arrival.type, metadata: metadata,
-      isOverloaded: !hasMemory || link.connection.isOverloaded,
-      isSynchronous: route.synchronous != nil, rule: route.rule, loop: loop)
+      isOverloaded: !hasMemory || link.connection.isOverloaded, route: route, loop: loop)
     let id = link.connection.id(of: arrival)
     let step = link.connection.inbox.withBody(arrival.payload) {
       client.find(question, payload: $0)
@@ -82,13 +81,34 @@ extension Responder {
   ) {
     link.count { $0.handled += 1 }
     loop.handlerBegins(request.type)
-    let result = Result {
-      record == nil
+    do {
+      let body =
+        record == nil
         ? try handler(request) : try observed(request, on: link) { try handler(request) }
+      loop.handlerPauses()
+      answer(request, body, of: run, on: link)
+    } catch {
+      loop.handlerPauses()
+      let reply = OnceReply(rejection(of: request, error, on: link))
+      let other = run.concluded(
+        reply.code, reply.body, isRefused: reply.isRefused, hasThrown: true)
+      send(other ?? reply, request.id, on: link)
     }
-    loop.handlerPauses()
-    let (reply, hasThrown) = reply(to: request, result, on: link)
-    send(run.concluded(reply, hasThrown: hasThrown), request.id, on: link)
+  }
+
+  /// Answers with what the synchronous handler of a run has returned.
+  private func answer(
+    _ request: InboundRequest, _ body: AnyBody, of run: any OnceRun, on link: Link
+  ) {
+    guard let bytes = try? body.encodedBytes() else {
+      let reply = reply(to: request, body, on: link)
+      let other = run.concluded(reply.code, reply.body, isRefused: false, hasThrown: false)
+      return send(other ?? reply, request.id, on: link)
+    }
+    if let other = run.concluded(.ok, bytes, isRefused: false, hasThrown: false) {
+      return send(other, request.id, on: link)
+    }
+    answer(request, bytes, on: link)
   }
 
   /// Calls the handler of a run; on the loop.
@@ -110,14 +130,7 @@ extension Responder {
       return send(
         id, on: link, .failed, text("the response is larger than \(limit) bytes", on: link))
     }
-    let isPlain = !reply.isReplayed && reply.retryAfter == nil && reply.terms == nil
-    var block =
-      isPlain
-      ? nil
-      : try? Metadata(
-        retryAfter: reply.retryAfter?.wireMilliseconds ?? 0, interrupted: reply.isGone,
-        keySpace: reply.terms?.space, keyTime: reply.terms?.time ?? 0, replayed: reply.isReplayed
-      ).encodedBlock()
+    var block = reply.metadata
     var body = reply.body
     let room = limit - (block.map { $0.count + 2 } ?? 0)
     if body.count > max(0, room) {
@@ -150,11 +163,7 @@ extension Responder {
   ) -> (OnceReply, hasThrown: Bool) {
     switch result {
     case .success(let body): return (reply(to: request, body, on: link), false)
-    case .failure(let error):
-      let answer = rejection(of: request, error, on: link)
-      let reply = OnceReply(
-        answer.code, answer.body, isRefused: answer.isRefused, retryAfter: answer.retryAfter)
-      return (reply, true)
+    case .failure(let error): return (OnceReply(rejection(of: request, error, on: link)), true)
     }
   }
 
@@ -171,8 +180,23 @@ extension Responder {
 }
 
 extension OnceReply {
+  fileprivate init(_ rejection: HandlerRejection) {
+    self.init(
+      rejection.code, rejection.body, isRefused: rejection.isRefused,
+      retryAfter: rejection.retryAfter)
+  }
+
   /// Whether there is no answer to be had: no handler has made this reply.
   fileprivate var isGone: Bool { outcome == .gone }
+
+  /// Its metadata; nil for the reply of a handler to its own request, which needs none.
+  fileprivate var metadata: MetadataBlock? {
+    if !isReplayed, retryAfter == nil, terms == nil { return nil }
+    return try? Metadata(
+      retryAfter: retryAfter?.wireMilliseconds ?? 0, interrupted: isGone,
+      keySpace: terms?.space, keyTime: terms?.time ?? 0, replayed: isReplayed
+    ).encodedBlock()
+  }
 }
 
 extension RunningHandler {

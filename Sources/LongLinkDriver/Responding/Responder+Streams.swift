@@ -43,7 +43,7 @@ extension Responder {
         \(shape.text)
         """
     }
-    guard shape.isEmpty || link.metadata(of: arrival)?.idempotencyKey.isEmpty ?? true else {
+    guard shape.isEmpty || link.metadata(of: arrival)?.key == nil else {
       return "a stream has no idempotency key"
     }
     return nil
