@@ -111,8 +111,8 @@ extension CallClient {
     client.loop.runOnLoop { [core] in core.value.invalidate(key) }
   }
 
-  /// Invalidates all cached responses, for example when another user signs in. Switching servers
-  /// does this automatically.
+  /// Invalidates all cached responses, for example when another user signs in. Responses in flight
+  /// are not cached either. Switching servers does this automatically.
   public func invalidateAll() {
     client.loop.runOnLoop { [core] in core.value.invalidateAll() }
   }

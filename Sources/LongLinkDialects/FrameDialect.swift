@@ -169,7 +169,7 @@ extension FrameDialect {
       case body
     }
 
-    /// The type of a cancel.
+    /// The number in the type field of a cancel.
     public let type: UInt32
     /// How a cancel identifies the request.
     package let target: Target

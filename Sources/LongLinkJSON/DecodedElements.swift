@@ -20,7 +20,8 @@ extension DocumentReader {
       elements.parts, DecodedElements(base: elements.source) { $0.textBytes })
   }
 
-  /// Returns the elements of a JSON document, decoded.
+  /// Returns the elements of a JSON document that `shape` selects. Each is decoded when it is read;
+  /// the sequence throws `ReaderError`, with `undecodable` if one does not fit `type`.
   public func values<Value: Decodable>(
     _ shape: JSONReader.Shape, as type: Value.Type, limits: JSONReader.Limits = JSONReader.Limits()
   ) -> DocumentElements<Parts, Value> {

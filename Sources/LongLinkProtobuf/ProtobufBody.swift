@@ -21,7 +21,8 @@ extension ProtobufBody {
   /// Always true: the message is encoded once, instead of being counted first.
   public static var isMeasuredByEncoding: Bool { true }
 
-  /// The size of SwiftProtobuf's encoding.
+  /// The number of bytes of the encoding. SwiftProtobuf has to encode the message to find out.
+  /// Throws `notRepresentable`.
   public var encodedByteCount: Int {
     get throws(BodyError) { try encoded().count }
   }
