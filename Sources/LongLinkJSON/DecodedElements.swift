@@ -3,7 +3,8 @@
 public import LongLinkReaders
 
 extension DocumentReader {
-  /// Returns the text of chosen elements of an XML document, decoded from JSON.
+  /// Returns the text of chosen elements of an XML document, decoded from JSON when it is read. The
+  /// sequence throws `ReaderError`, with `undecodable` if a text does not fit `type`.
   ///
   /// ```swift
   /// let reader = DocumentReader(client.stream(7, query))

@@ -27,12 +27,12 @@ extension ProtobufBody {
     get throws(BodyError) { try encoded().count }
   }
 
-  /// Appends SwiftProtobuf's encoding.
+  /// Appends SwiftProtobuf's encoding. Throws `notRepresentable`.
   public func encode(into output: inout OutputRawSpan) throws(BodyError) {
     try encoded().encode(into: &output)
   }
 
-  /// Encodes the message once, with SwiftProtobuf.
+  /// Encodes the message once, with SwiftProtobuf. Throws `notRepresentable`.
   public func encodedBytes() throws(BodyError) -> [UInt8] {
     try encoded()
   }

@@ -12,7 +12,7 @@ public struct UploadError: Error, Hashable, Sendable {
   public let path: String?
   /// The index of the part that the error is about, if any.
   public let part: Int?
-  /// A human-readable detail.
+  /// A detail for people; empty if there is none.
   public let detail: String
   /// The failed request, if the server or the connection is the reason.
   public var link: LongLinkError? { request.error }

@@ -91,8 +91,8 @@ public struct ReconnectPolicy: Hashable, Sendable {
     self.longestHint = longestHint
   }
 
-  /// Returns a policy with a constant window, over which many clients of one server reconnect
-  /// evenly.
+  /// Returns a policy with a constant window, above zero, over which many clients of one server
+  /// reconnect evenly.
   ///
   /// For fleets whose server could not handle all reconnects within seconds. N clients that lose
   /// their server together make about N divided by `duration` connects per second, during the
