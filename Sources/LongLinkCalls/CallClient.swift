@@ -58,7 +58,10 @@ public final class CallClient: Sendable {
     return try result.get()
   }
 
-  /// Calls a method and waits for its reply, as `value(of:)` does.
+  /// Calls a method and waits for its reply.
+  ///
+  /// Cancelling the task ends the call with `cancelled`. It also cancels the exchange, unless other
+  /// calls share it.
   public func call<Request, Reply>(
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     policy: CallPolicy = CallPolicy()
@@ -84,9 +87,11 @@ extension CallClient {
     events(of: type, buffer: .dropOldest(1024))
   }
 
-  /// Returns events like `events(of:)`, with the given buffer.
+  /// Returns the pushes and the ends of exchanges of one type, or of all types if nil, with the
+  /// given buffer, until the client closes.
   ///
-  /// With a `close` buffer, `for try await` throws `overloaded` when the consumer falls behind.
+  /// Events are buffered from this call on, across reconnects. With a `close` buffer, `for try
+  /// await` throws `overloaded` when the consumer falls behind.
   public func events<Failure>(
     of type: MessageType? = nil, buffer: PushBuffer<Failure>
   ) -> BufferedSequence<CallEvent, Failure> {
@@ -111,8 +116,8 @@ extension CallClient {
     client.loop.runOnLoop { [core] in core.value.invalidate(key) }
   }
 
-  /// Invalidates all cached responses, for example when another user signs in. Switching servers
-  /// does this automatically.
+  /// Invalidates all cached responses, for example when another user signs in. Responses in flight
+  /// are not cached either. Switching servers does this automatically.
   public func invalidateAll() {
     client.loop.runOnLoop { [core] in core.value.invalidateAll() }
   }

@@ -4,7 +4,8 @@
 public struct CallCounters: Hashable, Sendable {
   /// Calls that were made.
   public let calls: UInt64
-  /// Requests made for calls and to refresh the cache.
+  /// Exchanges begun, for calls and to refresh the cache. With interceptors, one exchange may make
+  /// several requests or none.
   public let exchanges: UInt64
   /// Calls that joined an exchange in progress.
   public let shared: UInt64
@@ -14,7 +15,7 @@ public struct CallCounters: Hashable, Sendable {
   public let staleHits: UInt64
   /// Calls that found nothing in the cache.
   public let cacheMisses: UInt64
-  /// Requests made to refresh the cache.
+  /// Exchanges begun to refresh the cache; they also count in `exchanges`.
   public let refreshes: UInt64
   /// Invalidations by the application, by pushes, and by switching servers.
   public let invalidations: UInt64

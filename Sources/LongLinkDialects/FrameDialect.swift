@@ -28,7 +28,7 @@ public struct FrameDialect: Hashable, Sendable {
   /// The largest body of a frame, in bytes: 1 to 1,073,741,824.
   public let maximumBody: Int
 
-  /// Makes a dialect. If it cannot work, throws an error that names the wrong part.
+  /// Makes a dialect. Throws `FrameLayoutError`, which names the wrong part, if it cannot work.
   public init(
     name: String = "custom",
     layout: FrameLayout,
@@ -111,11 +111,11 @@ extension FrameDialect {
 
   /// A ping. Its answer has the same serial and no body.
   public struct Ping: Hashable, Sendable {
-    /// The type of the ping.
+    /// The number in the type field of a ping.
     public let type: UInt32
     /// The serials of pings, which are used in turn.
     public let serials: ClosedRange<UInt32>
-    /// The type of the answer; nil if pings are not answered.
+    /// The number in the type field of a ping's answer; nil if pings are not answered.
     public let answer: UInt32?
 
     /// Makes the rules for a ping whose answer has the same type.
@@ -169,7 +169,7 @@ extension FrameDialect {
       case body
     }
 
-    /// The type of a cancel.
+    /// The number in the type field of a cancel.
     public let type: UInt32
     /// How a cancel identifies the request.
     package let target: Target

@@ -80,8 +80,8 @@ public struct FrameLayout: Hashable, Sendable {
   /// The delimiter around each body; nil if only the length separates frames.
   public let delimiter: Delimiter?
 
-  /// Makes a layout with a shape for each direction. If it cannot work, throws an error that names
-  /// the field.
+  /// Makes a layout with a shape for each direction. Throws `FrameLayoutError`, which names the
+  /// wrong field, if it cannot work.
   public init(
     byteOrder: ByteOrder = .big, request: Shape, response: Shape, delimiter: Delimiter? = nil
   ) throws(FrameLayoutError) {
@@ -92,7 +92,8 @@ public struct FrameLayout: Hashable, Sendable {
     try validate()
   }
 
-  /// Makes a layout that is the same in both directions. Throws if it cannot work.
+  /// Makes a layout that is the same in both directions. Throws `FrameLayoutError`, which names the
+  /// wrong field, if it cannot work.
   public init(
     byteOrder: ByteOrder = .big, both shape: Shape, delimiter: Delimiter? = nil
   ) throws(FrameLayoutError) {

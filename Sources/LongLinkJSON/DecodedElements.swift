@@ -3,7 +3,8 @@
 public import LongLinkReaders
 
 extension DocumentReader {
-  /// Returns the text of chosen elements of an XML document, decoded from JSON.
+  /// Returns the text of chosen elements of an XML document, decoded from JSON when it is read. The
+  /// sequence throws `ReaderError`, with `undecodable` if a text does not fit `type`.
   ///
   /// ```swift
   /// let reader = DocumentReader(client.stream(7, query))
@@ -20,7 +21,8 @@ extension DocumentReader {
       elements.parts, DecodedElements(base: elements.source) { $0.textBytes })
   }
 
-  /// Returns the elements of a JSON document, decoded.
+  /// Returns the elements of a JSON document that `shape` selects. Each is decoded when it is read;
+  /// the sequence throws `ReaderError`, with `undecodable` if one does not fit `type`.
   public func values<Value: Decodable>(
     _ shape: JSONReader.Shape, as type: Value.Type, limits: JSONReader.Limits = JSONReader.Limits()
   ) -> DocumentElements<Parts, Value> {

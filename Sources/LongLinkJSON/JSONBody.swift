@@ -42,7 +42,8 @@ extension JSONBody: BodyEncodable where Value: Encodable {
   /// Always true: the value is encoded once, instead of being counted first.
   public static var isMeasuredByEncoding: Bool { true }
 
-  /// The size of the JSON text.
+  /// The number of bytes of the JSON text. The value has to be encoded to find out. Throws
+  /// `notRepresentable`.
   public var encodedByteCount: Int {
     get throws(BodyError) { try encodedBytes().count }
   }
@@ -52,7 +53,7 @@ extension JSONBody: BodyEncodable where Value: Encodable {
     try encodedBytes().encode(into: &output)
   }
 
-  /// Encodes the value once.
+  /// Returns the JSON text in UTF-8. Throws `notRepresentable` if JSON has no form for the value.
   public func encodedBytes() throws(BodyError) -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

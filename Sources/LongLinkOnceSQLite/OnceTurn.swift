@@ -21,8 +21,8 @@ struct OnceTurn {
   let status: OnceStoreStatus
   let counts: RecordCounts
   private(set) var changes: [RecordCounts.Change] = []
-  private var inserting: OnceStatement?
-  private var ending: OnceStatement?
+  private var inserting: SQLStatement?
+  private var ending: SQLStatement?
 
   init(_ db: Database, _ status: OnceStoreStatus, _ counts: RecordCounts) {
     self.db = db
@@ -73,7 +73,7 @@ struct OnceTurn {
   private mutating func end(_ token: OnceToken, with answer: OnceAnswer?) throws -> Bool {
     let statement =
       try ending
-      ?? OnceStatement(
+      ?? SQLStatement(
         "UPDATE longlink_once_records SET state = ?, code = ?, body = ? WHERE \(Self.open)", db)
     ending = statement
     statement.set(1, answer == nil ? 2 : 1)
@@ -153,7 +153,7 @@ struct OnceTurn {
     defer { if !isNew { counts.add(-room, to: token.scope) } }
     let statement =
       try inserting
-      ?? OnceStatement(
+      ?? SQLStatement(
         """
         INSERT INTO longlink_once_records
           (scope, type, key, number, fingerprint, state, runs, expiry)

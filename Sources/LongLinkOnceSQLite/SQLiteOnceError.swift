@@ -36,7 +36,7 @@ public struct SQLiteOnceError: Error, Hashable, Sendable {
     public static let damaged = Code("the file is damaged or no database")
     /// A newer version of LongLink has written the records.
     public static let newerVersion = Code("the records are of a newer version")
-    /// No space is left. The store works again once there is space.
+    /// The file cannot grow: its file system is full. The store works again once there is space.
     public static let noSpace = Code("no space is left")
     /// Another connection to the file was writing for too long.
     public static let busy = Code("the file is locked")

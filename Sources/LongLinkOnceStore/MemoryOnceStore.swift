@@ -47,7 +47,7 @@ public final class MemoryOnceStore: OnceStore {
     state = Mutex(OnceRecords(most: OnceRoom(records: maxRecords, bytes: maxBytes)))
   }
 
-  /// Returns the name and the time.
+  /// Returns the store's name, and its clock's time in milliseconds.
   public func status() async -> OnceStoreStatus { statusNow }
 
   /// Finds a record, or makes one, as `OnceStore` says.

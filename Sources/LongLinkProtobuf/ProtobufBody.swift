@@ -21,17 +21,18 @@ extension ProtobufBody {
   /// Always true: the message is encoded once, instead of being counted first.
   public static var isMeasuredByEncoding: Bool { true }
 
-  /// The size of SwiftProtobuf's encoding.
+  /// The number of bytes of the encoding. SwiftProtobuf has to encode the message to find out.
+  /// Throws `notRepresentable`.
   public var encodedByteCount: Int {
     get throws(BodyError) { try encoded().count }
   }
 
-  /// Appends SwiftProtobuf's encoding.
+  /// Appends SwiftProtobuf's encoding. Throws `notRepresentable`.
   public func encode(into output: inout OutputRawSpan) throws(BodyError) {
     try encoded().encode(into: &output)
   }
 
-  /// Encodes the message once, with SwiftProtobuf.
+  /// Encodes the message once, with SwiftProtobuf. Throws `notRepresentable`.
   public func encodedBytes() throws(BodyError) -> [UInt8] {
     try encoded()
   }

@@ -12,7 +12,7 @@ public struct UploadError: Error, Hashable, Sendable {
   public let path: String?
   /// The index of the part that the error is about, if any.
   public let part: Int?
-  /// A human-readable detail.
+  /// A detail for people; empty if there is none.
   public let detail: String
   /// The failed request, if the server or the connection is the reason.
   public var link: LongLinkError? { request.error }
@@ -87,7 +87,8 @@ extension UploadError {
     /// The server could not be reached, or stored too few new bytes, for the whole time of
     /// `UploadOptions.patience`; `link` has the last failed request, if one failed.
     public static let unreachable = Code("no progress")
-    /// The connection or the client does not allow the upload; `link` states why.
+    /// A request failed in a way that no retry mends, such as `closed`, `unsupported`,
+    /// `securityFailed` or `notAccepted`; `link` is that error.
     public static let failed = Code("failed")
     /// The upload was cancelled.
     public static let cancelled = Code("cancelled")

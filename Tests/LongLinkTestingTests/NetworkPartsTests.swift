@@ -13,7 +13,7 @@ import Testing
     let here = SocketAddress.ipv4(10, 0, 0, 1, port: 80)
     let first = try book.listen(on: 0, of: 3, at: here, backlog: 1)
     #expect(book.machine(at: here) == 3)
-    #expect(throws: Errno.self) {
+    #expect(throws: SimulatedErrno.self) {
       try book.listen(on: 0, of: 3, at: .ipv4(0, 0, 0, 0, port: 80), backlog: 1)
     }
     let free = try book.listen(on: 0, of: 3, at: .ipv4(0, 0, 0, 0, port: 0), backlog: 1)

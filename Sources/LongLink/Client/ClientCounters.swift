@@ -5,7 +5,7 @@ public import LongLinkDriver
 
 /// A snapshot of a client's counters since it was made.
 public struct ClientCounters: Hashable, Sendable {
-  /// Counters of the requests.
+  /// Counters of the client's requests, over long and short links.
   public let requests: RequestCounters
   /// The totals of all connections, past and present.
   public let connections: ConnectionCounters
@@ -23,7 +23,7 @@ public struct ClientCounters: Hashable, Sendable {
   public let bytesWaiting: Int
   /// Pushes that wait for room on the connection.
   public let pushesWaiting: Int
-  /// Bytes that wait to be written.
+  /// Bytes of output that wait to be written, on all connections.
   public let bytesUnwritten: Int
   /// Connections that took requests; all but the first were reconnects.
   public let connects: UInt64

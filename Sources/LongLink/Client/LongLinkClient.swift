@@ -158,8 +158,12 @@ extension LongLinkClient {
   /// Sets the handler of the server's requests of a type whose exchanges carry items, for
   /// connections made after this call. It replaces an earlier handler of the type.
   ///
-  /// `shape` says which side sends items; the server is the requester. Otherwise it is like
-  /// `LongLinkServer.routeStream`.
+  /// `shape` says which side sends items; the server is the requester. A request with another shape
+  /// is refused with 400. The handler reads the server's items, writes its own, and returns the
+  /// body of the response. It runs in a task, by default on the client's loop, which is cancelled
+  /// when the server cancels, the connection ends, or the deadline passes. If a wait for an item,
+  /// or for the server to take one, lasts longer than `itemTimeout` (default: no limit), reading or
+  /// writing throws `deadlineExceeded`; thrown on, that responds with 408.
   public func onStreamRequest(
     _ type: MessageType, _ shape: StreamShape, on placement: HandlerPlacement = .connectionLoop,
     itemTimeout: Duration? = nil,

@@ -16,7 +16,9 @@ extension LongLinkClient {
 
   /// Returns the server's pushes of one kind of message, with the given buffer.
   ///
-  /// With a `close` buffer, `next()` throws `overloaded` when the consumer has fallen behind.
+  /// With a `close` buffer, `next()` throws `overloaded` when the consumer has fallen behind. It
+  /// throws `decodingFailed` for a body that does not decode; the next call continues with the next
+  /// push.
   public func pushes<Message: PushMessage, Failure>(
     of message: Message.Type, buffer: PushBuffer<Failure>
   ) -> BufferedSequence<Message, LongLinkError> {
@@ -27,7 +29,7 @@ extension LongLinkClient {
   /// one.
   ///
   /// It is called on the client's loop, which it must not block. For a body that does not decode it
-  /// gets `decodingFailed`.
+  /// gets `decodingFailed`. Call this on any thread.
   public func onPush<Message: PushMessage>(
     _ message: Message.Type,
     _ handler: @escaping @Sendable (Result<Message, LongLinkError>) -> Void

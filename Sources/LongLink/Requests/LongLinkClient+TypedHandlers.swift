@@ -7,8 +7,10 @@ extension LongLinkClient {
   /// Sets the handler of the server's requests of a method, for connections made after this call.
   /// The handler gets the decoded request.
   ///
-  /// A request whose body does not decode is refused with 400, without calling the handler.
-  /// Otherwise like the form that takes a message type.
+  /// A request whose body does not decode is refused with 400, without calling the handler. The
+  /// handler runs in a task, by default on the client's loop, which is cancelled when the server
+  /// cancels, the connection ends, or the deadline passes. It replaces an earlier handler of the
+  /// method's type.
   public func onRequest<Request: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Request, Reply>, on placement: HandlerPlacement = .connectionLoop,
     _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
@@ -26,8 +28,11 @@ extension LongLinkClient {
   /// Sets the handler of a method whose response has items, for connections made after this call.
   /// The handler gets the decoded request.
   ///
-  /// A request whose body does not decode is refused with 400, without calling the handler.
-  /// Otherwise like the form that takes a message type and a shape.
+  /// A request whose body does not decode is refused with 400, without calling the handler. The
+  /// handler runs in a task, by default on the client's loop, which is cancelled when the server
+  /// cancels, the connection ends, or the deadline passes. If a wait for the server to take an item
+  /// lasts longer than `itemTimeout` (default: no limit), writing throws `deadlineExceeded`; thrown
+  /// on, that responds with 408.
   public func onStreamRequest<Request: BodyDecodable, Item: BodyEncodable>(
     _ method: RPCMethod<Request, Streamed<Item>>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
@@ -42,9 +47,11 @@ extension LongLinkClient {
   /// Sets the handler of a method whose request has items, for connections made after this call.
   /// The handler reads them decoded.
   ///
-  /// In place of an item that does not decode, reading throws `decodingFailed`. A handler that
-  /// throws this error on responds with 400. Otherwise like the form that takes a message type and
-  /// a shape.
+  /// In place of an item that does not decode, reading throws `decodingFailed`; thrown on, that
+  /// responds with 400. If a wait for an item lasts longer than `itemTimeout` (default: no limit),
+  /// reading throws `deadlineExceeded`; thrown on, that responds with 408. The handler runs in a
+  /// task, by default on the client's loop, which is cancelled when the server cancels, the
+  /// connection ends, or the deadline passes.
   public func onStreamRequest<Item: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Streamed<Item>, Reply>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,
@@ -58,9 +65,12 @@ extension LongLinkClient {
   /// Sets the handler of a method with items in both directions, for connections made after this
   /// call. The handler reads them decoded.
   ///
-  /// In place of an item that does not decode, reading throws `decodingFailed`. A handler that
-  /// throws this error on responds with 400, after the items that it has written. Otherwise like
-  /// the form that takes a message type and a shape.
+  /// In place of an item that does not decode, reading throws `decodingFailed`; thrown on, that
+  /// responds with 400, after the items that were written. If a wait for an item, or for the server
+  /// to take one, lasts longer than `itemTimeout` (default: no limit), reading or writing throws
+  /// `deadlineExceeded`; thrown on, that responds with 408. The handler runs in a task, by default
+  /// on the client's loop, which is cancelled when the server cancels, the connection ends, or the
+  /// deadline passes.
   public func onStreamRequest<RequestItem: BodyDecodable, ResponseItem: BodyEncodable>(
     _ method: RPCMethod<Streamed<RequestItem>, Streamed<ResponseItem>>,
     on placement: HandlerPlacement = .connectionLoop, itemTimeout: Duration? = nil,

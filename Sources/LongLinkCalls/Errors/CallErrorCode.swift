@@ -43,7 +43,7 @@ public struct CallErrorCode: RawRepresentable, Hashable, Sendable, CustomStringC
   public static let closed = CallErrorCode(rawValue: 12)
   /// 13: a configuration is invalid.
   public static let invalidConfiguration = CallErrorCode(rawValue: 13)
-  /// 14: the dialect cannot express the operation.
+  /// 14: the dialect, or the peer, has no such operation.
   public static let unsupported = CallErrorCode(rawValue: 14)
   /// 15: the items of a stream have ended.
   public static let streamEnded = CallErrorCode(rawValue: 15)

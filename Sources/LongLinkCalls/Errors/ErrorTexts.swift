@@ -31,7 +31,9 @@ public struct ErrorTexts: Sendable {
     self.mayHaveRun = mayHaveRun
   }
 
-  /// Returns the text for a failure. `own` is the text of the application's error, if any.
+  /// Returns the text for a failure: `own` if the application's error has a text, else that of the
+  /// code. If the request may have run (`delivery` is `sent`) and was not cancelled, it goes
+  /// through `mayHaveRun`.
   public func text(for code: CallErrorCode, delivery: Delivery, own: String? = nil) -> String {
     let text = own ?? texts[code] ?? other(code)
     return delivery == .sent && code != .cancelled ? mayHaveRun(text) : text

@@ -44,9 +44,9 @@ public final class CallGroup<Reply: Sendable>: Sendable {
 
   /// The replies of the calls in their given order, once all have ended.
   ///
-  /// Throws the first error in that order that is not `cancelled`, or else the first error. With
-  /// `mostFailures` 0, the remaining calls are not made after a failure. Cancelling the
-  /// waiting task cancels the group.
+  /// Throws the first error in that order that is not `cancelled`, or else the first error. If the
+  /// group was made with `mostFailures: 0`, the remaining calls are not made after a failure.
+  /// Cancelling the waiting task cancels the group.
   public var values: [Reply] {
     get async throws(CallError) {
       let results = await results

@@ -19,7 +19,7 @@ public final class PagedList<Element: Sendable, Position: Hashable & Sendable>: 
     self.loop = loop
   }
 
-  /// The elements loaded so far.
+  /// The elements loaded so far, in the order of the list.
   public var elements: [Element] {
     get async { await loop.run { [run] in run.value.pages.flatMap(\.elements) } }
   }
@@ -44,7 +44,7 @@ public final class PagedList<Element: Sendable, Position: Hashable & Sendable>: 
     try await wait { run, waiter, completion in run.loadMore(waiter, completion) }
   }
 
-  /// Reloads the list from its first page, bypassing the cache.
+  /// Reloads the list from its first page, bypassing the cache, and returns that page.
   ///
   /// The list stays unchanged until its first page has come, and if the request fails. A page that
   /// was loading fails with `cancelled`, and an iterator over the old list fails with it at its

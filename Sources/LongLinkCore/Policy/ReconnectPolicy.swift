@@ -39,29 +39,31 @@
 /// replaced without a delay; after that the delays grow as after failed rounds. A link that is
 /// replaced before its credential expires does not count.
 public struct ReconnectPolicy: Hashable, Sendable {
-  /// The first window after a working link was closed or failed. Default 1 s.
+  /// The first window after a working link was closed or failed. Not negative. Default 1 s.
   public var afterClose: Duration
   /// The first window after a lost heartbeat, when all clients of the server may have lost theirs.
-  /// Default 5 s.
+  /// Not negative. Default 5 s.
   public var afterLostHeartbeat: Duration
-  /// The window after the first failed round; it doubles with each further one. Default 1 s.
+  /// The window after the first failed round; it doubles with each further one, up to `cap`.
+  /// Positive. Default 1 s.
   public var afterRefused: Duration
-  /// The widest window. Delays at the cap can be up to 1.2 times as long. Default 30 s.
+  /// The widest window, at least `afterRefused`. Delays at the cap can be up to 1.2 times as long.
+  /// Default 30 s.
   public var cap: Duration
-  /// The longest time that a server can delay a reconnect or the retry of a refused request.
-  /// Default 5 min.
+  /// The longest time that a server can delay a reconnect or the retry of a refused request. Not
+  /// negative. Default 5 min.
   ///
   /// It limits the sum of `retry_after` and `spread` in a goaway (`retry_after` is reduced first,
   /// so that clients stay spread), the `retry_after` of a response with 429 or 503, and the
   /// `Retry-After` of a gateway or proxy that answers a short link over HTTP.
   public var longestHint: Duration
   /// How long a server cools down after its first failure; it doubles with each further one in a
-  /// row. Default 5 s.
+  /// row, up to `longestCoolDown`. Positive. Default 5 s.
   public var coolDown: Duration = .seconds(5)
-  /// The longest cool-down time of a server. Default 5 min.
+  /// The longest cool-down time of a server, at least `coolDown`. Default 5 min.
   public var longestCoolDown: Duration = .seconds(300)
   /// While connected to a less preferred server, the interval for trying to fail back; up to a
-  /// fifth of it is added at random. Default 60 s.
+  /// fifth of it is added at random. Positive. Default 60 s.
   ///
   /// The current link is kept until the better server's handshake is complete.
   public var preferredRetry: Duration = .seconds(60)
@@ -89,8 +91,8 @@ public struct ReconnectPolicy: Hashable, Sendable {
     self.longestHint = longestHint
   }
 
-  /// Returns a policy with a constant window, over which many clients of one server reconnect
-  /// evenly.
+  /// Returns a policy with a constant window, above zero, over which many clients of one server
+  /// reconnect evenly.
   ///
   /// For fleets whose server could not handle all reconnects within seconds. N clients that lose
   /// their server together make about N divided by `duration` connects per second, during the

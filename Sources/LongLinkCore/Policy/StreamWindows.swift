@@ -8,9 +8,10 @@ public struct StreamWindows: Hashable, Sendable {
   /// 65,536.
   public var first = 65_536
   /// The size up to which the window of a stream grows while its reader waits for the network.
-  /// At least `first`. Default 4 MiB.
+  /// From `first` to 2,147,483,647. Default 4 MiB.
   public var largest = 4_194_304
-  /// The most bytes that the windows of all streams may have together. Default 16 MiB.
+  /// The most bytes that the windows of all streams may have together, at least `first`. Default 16
+  /// MiB.
   ///
   /// A request with items that does not fit is refused with 429; a stream of this side fails with
   /// `overloaded`. In addition, one item larger than its window can take `limits.maxBody`.

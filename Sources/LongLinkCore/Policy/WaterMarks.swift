@@ -14,8 +14,9 @@ public struct WaterMarks: Hashable, Sendable {
   public var high: Int
   /// The low-water mark at which senders resume; at least 0 and below `high`. Default 512 KiB.
   public var low: Int
-  /// The high-water mark of fragmented messages in bytes. Senders of such messages resume at half
-  /// of it. At least 1, and at most half of `limits.maxUnreadOutput`. Default 32 MiB.
+  /// The high-water mark of fragmented messages in bytes, at least 1. Senders of such messages
+  /// resume at half of it. More than half of `limits.maxUnreadOutput` counts as that half. Default
+  /// 32 MiB.
   public var large: Int
 
   /// Makes marks.

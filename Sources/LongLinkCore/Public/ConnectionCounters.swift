@@ -12,7 +12,7 @@ public struct ConnectionCounters: CounterGroup, Hashable, Sendable {
   public package(set) var requestsSent: UInt64 = 0
   /// Requests received.
   public package(set) var requestsReceived: UInt64 = 0
-  /// Responses received.
+  /// Responses received, late ones and refusals included.
   public package(set) var responsesReceived: UInt64 = 0
   /// Responses queued for sending.
   public package(set) var responsesSent: UInt64 = 0
@@ -20,15 +20,15 @@ public struct ConnectionCounters: CounterGroup, Hashable, Sendable {
   public package(set) var refused: UInt64 = 0
   /// Items received.
   public package(set) var itemsReceived: UInt64 = 0
-  /// Items sent, or of which a part was sent.
+  /// Items sent or begun to be sent.
   public package(set) var itemsSent: UInt64 = 0
-  /// Credit received, for items sent.
+  /// Frames received that grant credit for items of this side.
   public package(set) var creditsReceived: UInt64 = 0
   /// Dropped items of exchanges that had ended.
   public package(set) var lateItems: UInt64 = 0
   /// Dropped ends of exchanges that had ended.
   public package(set) var lateEnds: UInt64 = 0
-  /// Dropped credit of exchanges, or of directions, that had ended.
+  /// Dropped frames with credit for exchanges, or for directions, that had ended.
   public package(set) var lateCredits: UInt64 = 0
   /// Streams that ended because the rest of an item exceeded the limit of all windows.
   public package(set) var streamsOverLimit: UInt64 = 0

@@ -25,7 +25,8 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
   /// `priority` and `metadata` apply.
   public var options: RequestOptions
 
-  /// Makes a method.
+  /// Makes a method. One that only reads gets ``RetryMode/idempotent``, unless `options` sets
+  /// `retry`.
   public init(
     _ type: MessageType, _ name: String = "", of service: String = "",
     isReadOnly: Bool = false, options: RequestOptions = RequestOptions()
@@ -38,7 +39,7 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
     if options.retry == nil, isReadOnly { self.options.retry = .idempotent }
   }
 
-  /// Returns the method with its unset options filled in from wider ones.
+  /// Returns the method with the options that it does not set taken from `wider`.
   public func over(_ wider: RequestOptions) -> RPCMethod {
     var method = self
     method.options = options.over(wider)

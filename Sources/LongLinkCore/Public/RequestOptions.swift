@@ -98,9 +98,9 @@ public struct RequestOptions: Hashable, Sendable {
   public var retry: RetryMode?
   /// The ticket of a request that runs once, with which you can repeat it. Default: none.
   ///
-  /// With a ticket, a request runs once whatever `retry` says, which then only decides whether the
-  /// library retries it; if it is not set, as with ``RetryMode/once``. The ticket's key takes the
-  /// place of `idempotencyKey`.
+  /// With a ticket, a request runs once whatever `retry` is. `retry` then decides only whether the
+  /// library retries it; not set, it means ``RetryMode/once``. The ticket's key takes the place of
+  /// `idempotencyKey`.
   public var ticket: OnceTicket? {
     get { rare?.ticket }
     set { rare = RareOptions(idempotencyKey: idempotencyKey, metadata: metadata, ticket: newValue) }

@@ -50,11 +50,12 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
   public static let tooLarge: ResponseCode = 413
   /// 429: too many concurrent requests.
   public static let overloaded: ResponseCode = 429
-  /// 499: cancelled.
+  /// 499: the handler was cancelled and stopped; with the refused mark, it had not begun.
   public static let cancelled: ResponseCode = 499
   /// 500: the handler failed.
   public static let failed: ResponseCode = 500
-  /// 503: the peer is draining and accepts no new requests. Of a request that runs once also: the
+  /// 503: the peer is draining and accepts no new requests. In a goaway also: the server's
+  /// `authenticate` function has failed, or was late. Of a request that runs once also: the
   /// server's store of records fails.
   public static let draining: ResponseCode = 503
 

@@ -7,13 +7,13 @@ public struct RetryPolicy: Hashable, Sendable {
   /// A request of which no byte was sent is always retried, within its deadline.
   public var maxRetries: Int
   /// The delay before retrying a request that an overloaded server refused, or that was lost with
-  /// its short link, if no delay was asked for. Default 100 ms. It doubles with each retry; the
-  /// actual delay is half to all of it.
+  /// its short link, if no delay was asked for; above zero. Default 100 ms. It doubles with each
+  /// retry, up to `maxDelay`; the actual delay is half to all of it.
   public var baseDelay: Duration
-  /// The largest delay before a retry that grows from `baseDelay`. Default 5 s.
+  /// The largest delay before a retry that grows from `baseDelay`, and at least that. Default 5 s.
   public var maxDelay: Duration
-  /// The tokens of a full budget for retrying requests that may have run. Default 256; 0 disables
-  /// their retries.
+  /// The tokens of a full budget for retrying requests that may have run; not negative. Default
+  /// 256; 0 disables their retries.
   ///
   /// The budget is a token bucket, as in gRPC's proposal A6 for retries: each lost request takes a
   /// token, whether it is retried or not, and each success returns a part of one. Requests are
@@ -22,7 +22,7 @@ public struct RetryPolicy: Hashable, Sendable {
   /// at most `budgetPerSuccess` retries for each success. By default, 128 requests that one
   /// connection loses at once are all retried.
   public var budget: Double
-  /// The tokens that each successful request returns. Default 0.1.
+  /// The tokens that each successful request returns to the budget; not negative. Default 0.1.
   public var budgetPerSuccess: Double
 
   /// Makes a policy; `baseDelay` must be positive and at most `maxDelay`, and the numbers of

@@ -21,7 +21,7 @@ package final class Link {
   package let id: UInt32
   package let loop: EventLoop
   @safe @exclusivity(unchecked) var core: Connection
-  /// The core, for reading. Only the link's commands change it.
+  /// The core as other types see it, for reading: only the link's commands change it, as `core`.
   @inline(__always)
   package var connection: Connection { _read { yield core } }
   /// The log for lines that the peer can cause, which is rate-limited. Its lines identify the

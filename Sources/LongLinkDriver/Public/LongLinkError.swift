@@ -17,7 +17,8 @@ public struct LongLinkError: Error, Sendable {
 
     /// There is no connection, and the operation does not wait for one.
     public static let notConnected = Code("notConnected")
-    /// The connect or its handshake failed; see `systemError` and `peer`.
+    /// The connect or its handshake failed, or a server cannot listen; see `systemError` and
+    /// `peer`.
     public static let connectFailed = Code("connectFailed")
     /// The connection could not be secured; `securityFailure` states why, and what to do.
     public static let securityFailed = Code("securityFailed")
@@ -29,7 +30,8 @@ public struct LongLinkError: Error, Sendable {
     public static let deadlineExceeded = Code("deadlineExceeded")
     /// The caller cancelled the operation, or its task was cancelled.
     public static let cancelled = Code("cancelled")
-    /// The peer responded with a code other than 200; see `response` and `body`.
+    /// The peer responded with a code other than 200, or refused the request because it drains; see
+    /// `response` and `body`.
     public static let rejected = Code("rejected")
     /// A frame failed its checksum; the connection was closed.
     public static let corrupted = Code("corrupted")
@@ -41,13 +43,13 @@ public struct LongLinkError: Error, Sendable {
     public static let encodingFailed = Code("encodingFailed")
     /// The response, push or item arrived, but does not decode as the expected message.
     public static let decodingFailed = Code("decodingFailed")
-    /// The dialect cannot express the operation; `detail` states what is missing.
+    /// The dialect, or the peer, has no such operation; `detail` states what is missing.
     public static let unsupported = Code("unsupported")
     /// A queue or buffer is full; `detail` states the bound and what waits.
     public static let overloaded = Code("overloaded")
     /// The items of a stream have ended: the peer has responded, or this side has ended them.
     public static let streamEnded = Code("streamEnded")
-    /// The client, server or connection was closed.
+    /// The client, server or connection was closed; also for a server that was started before.
     public static let closed = Code("closed")
     /// An interceptor of this side has failed the call; `detail` states why.
     public static let intercepted = Code("intercepted")
@@ -154,36 +156,38 @@ public struct LongLinkError: Error, Sendable {
   /// The full name of the method, such as `chat.Chat/Say`, whose request failed; nil for a request
   /// that was made with a message type alone.
   public var method: String? { storage.method.isEmpty ? nil : storage.method }
-  /// The message type of the request or push that failed.
+  /// The message type of the request or push that failed; nil for other operations.
   public var messageType: MessageType? { storage.operation.messageType }
   /// The serial of the request that failed, which the logs of both sides contain; nil if it had
   /// none.
   public var serial: UInt32? { storage.operation.serial }
-  /// The configuration field that is invalid, such as `heartbeat.interval`.
+  /// The configuration field that is invalid, such as `heartbeat.interval`; nil for other errors.
   public var field: String? { storage.operation.field }
   /// Details for people. Text from the peer is escaped and cut to 200 bytes; `body` has the whole.
   /// If an application's code comes with a body that is text, it is shown.
   public var detail: String { storage.detail }
   /// The peer of the operation, if known.
   public var peer: SocketAddress? { storage.peer }
-  /// The code of the peer's response, if it rejected the request.
+  /// The code with which the peer rejected the request, or turned this side away; over HTTP, the
+  /// status. Nil if there was none.
   public var response: ResponseCode? { storage.response }
   /// In a dialect, the number that stands for `response` on the wire; `detail` has its name and
-  /// meaning.
+  /// meaning. Nil in the native protocol.
   public var dialectCode: UInt32? { storage.dialectCode }
   /// The body of the peer's response: the application's from code 1000 on, otherwise a text for
-  /// people.
+  /// people. Empty if there was none.
   public var body: [UInt8] { storage.body }
   /// The retry delay for which the peer, or a proxy in its place, asked, unchanged and up to 49
   /// days; nil if none. The library itself waits at most `ReconnectPolicy.longestHint`.
   public var retryAfter: Duration? { storage.retryAfter }
-  /// The system's `errno`, if a system call failed.
+  /// The system's `errno`, if a system call failed; else nil.
   public var systemError: Int32? { storage.systemError }
-  /// Why the connection ended, if that failed the operation.
+  /// Why the connection ended, if that failed the operation; else nil.
   public var closeReason: CloseReason? { storage.closeReason }
-  /// Why the connection could not be secured, if that failed the operation.
+  /// Why the connection could not be secured, if that failed the operation; else nil.
   public var securityFailure: SecurityFailure? { storage.securityFailure }
-  /// For a stream, the number of items that were read before the error; nil for other operations.
+  /// For a failed read of a stream, the number of items that were read before it; nil for other
+  /// operations, and in a handler whose exchange has ended.
   public var itemsReceived: UInt64? { storage.itemsReceived }
 }
 

@@ -6,7 +6,7 @@ public import LongLinkCore
 public struct Push: Hashable, Sendable {
   /// The message type of the body.
   public let type: MessageType
-  /// The body.
+  /// The bytes of the body, without metadata.
   public let body: [UInt8]
 
   /// Makes a push, for tests.

@@ -27,20 +27,23 @@ enum PushOverflow: Hashable, Sendable {
 }
 
 extension PushBuffer where Failure == Never {
-  /// When the buffer is full, drops and counts the oldest pushes.
+  /// A buffer of `count` pushes with `bytes` bytes of bodies (default 64 MiB). When it is full, it
+  /// drops and counts the oldest. Traps if `count` is below 1 or `bytes` negative.
   public static func dropOldest(_ count: Int, bytes: Int = 67_108_864) -> PushBuffer<Never> {
     PushBuffer(.dropOldest, count, bytes)
   }
 
-  /// When the buffer is full, drops and counts the new push.
+  /// A buffer of `count` pushes with `bytes` bytes of bodies (default 64 MiB). When it is full, it
+  /// drops and counts the new push. Traps if `count` is below 1 or `bytes` negative.
   public static func dropNewest(_ count: Int, bytes: Int = 67_108_864) -> PushBuffer<Never> {
     PushBuffer(.dropNewest, count, bytes)
   }
 }
 
 extension PushBuffer where Failure == LongLinkError {
-  /// When the buffer is full, ends the sequence: it throws `overloaded` after the buffered pushes.
-  /// The push that did not fit is counted as dropped.
+  /// A buffer of `count` pushes with `bytes` bytes of bodies (default 64 MiB). When it is full, the
+  /// sequence ends: it throws `overloaded` after the buffered pushes, and the push that did not fit
+  /// is counted as dropped. Traps if `count` is below 1 or `bytes` negative.
   public static func close(_ count: Int, bytes: Int = 67_108_864) -> PushBuffer<LongLinkError> {
     PushBuffer(.close, count, bytes)
   }

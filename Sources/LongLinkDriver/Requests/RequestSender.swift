@@ -48,7 +48,7 @@ extension RequestSender {
     return try await awaitResponse(port, type, RequestBody(body), options)
   }
 
-  /// Sends a request and returns a handle that you can await.
+  /// Sends a request and returns at once, with a handle that you can await.
   public func submit(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()
@@ -115,7 +115,7 @@ extension RequestSender {
     }
   }
 
-  /// Sends a request of a method and returns its handle at once.
+  /// Sends a request of a method and returns at once, with a handle that you can await.
   public func submit<Request: BodyEncodable, Reply: BodyDecodable>(
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     options: RequestOptions = RequestOptions()
@@ -124,7 +124,9 @@ extension RequestSender {
       port, method.type, method.fullName, RequestBody(request), options.over(method.options))
   }
 
-  /// Sends a request of a method and calls `completion` once with its reply, on the given executor.
+  /// Sends a request of a method and calls `completion` once with its reply, on the given executor,
+  /// and never before this returns. If the reply does not decode, `completion` gets
+  /// `decodingFailed`.
   @discardableResult
   public func request<Request: BodyEncodable, Reply: BodyDecodable>(
     _ method: RPCMethod<Request, Reply>, _ request: Request,

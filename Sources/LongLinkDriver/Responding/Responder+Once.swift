@@ -8,22 +8,14 @@ internal import LongLinkCore
 // for its reply, on any connection; the end of an exchange is not that of the handler.
 
 extension Responder {
-  /// Whether a request passes on to the handler of its route: the route's rule allows it, and it is
-  /// not to run once.
-  func passes(_ arrival: Arrival, on link: Link, _ route: Route) -> Bool {
-    var route = route
-    if case .guarded(let rule, let guarded) = route {
-      guard rule.allows(peer) else {
-        refuseAccess(arrival, on: link)
-        return false
-      }
-      route = guarded
-    }
+  /// Whether a request is to run once, and is handled here therefore.
+  @inline(__always)
+  func runsOnce(_ arrival: Arrival, on link: Link, _ route: Route) -> Bool {
     guard case .once(let once, _) = route, let metadata = link.metadata(of: arrival),
       metadata.keySpace != nil, let client = onceClient
-    else { return true }
+    else { return false }
     handle(arrival, on: link, once, metadata, of: client)
-    return false
+    return true
   }
 
   private func handle(

@@ -19,8 +19,9 @@ public struct StreamOptions: Hashable, Sendable {
   /// `limits.streamWindows.largest`. A value that is set does not grow. From 1,024 to
   /// 2,147,483,647.
   public var window: Int?
-  /// Whether the request waits while there is no connection, as for other requests. Default: the
-  /// client's setting, which is true.
+  /// Whether the request waits while there is no connection, within its `timeout` and the client's
+  /// limits. Default: the client's setting, which is true. If false, it waits only for a connection
+  /// attempt in progress.
   public var waitsForConnection: Bool?
   /// The priority of the stream: larger is more urgent. Default: 0, which is ordinary. The peer's
   /// handler gets it. Items of both sides have the priority of their request.

@@ -34,7 +34,7 @@ public struct HTTPBody: Sendable {
 
   /// Encodes a value as a body: by default as JSON, for a `JSONBody` of LongLinkJSON.
   ///
-  /// Throws if the value cannot be encoded.
+  /// Throws `BodyError` if the value cannot be encoded.
   public static func encoding(
     _ value: some BodyEncodable, contentType: String = "application/json"
   ) throws(BodyError) -> HTTPBody {

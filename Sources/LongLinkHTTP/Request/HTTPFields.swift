@@ -29,7 +29,8 @@ public struct HTTPFields: Hashable, Sendable, Sequence, ExpressibleByDictionaryL
     fields = headers.map { Field(name: $0.name, value: $0.value) }
   }
 
-  /// The first value of a name. Setting it replaces all values of the name.
+  /// The first value of a name; nil if there is none. Setting it replaces all values of the name,
+  /// or removes them if it is nil.
   public subscript(name: String) -> String? {
     get { fields.first { HTTPFields.isSame($0.name, name) }?.value }
     set {
@@ -38,7 +39,7 @@ public struct HTTPFields: Hashable, Sendable, Sequence, ExpressibleByDictionaryL
     }
   }
 
-  /// Returns all values of a name in their order.
+  /// Returns all values of a name in their order; none if the name is not there.
   public func values(of name: String) -> [String] {
     fields.filter { HTTPFields.isSame($0.name, name) }.map(\.value)
   }

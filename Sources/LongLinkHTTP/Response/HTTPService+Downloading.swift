@@ -45,7 +45,7 @@ extension HTTPService {
   /// time, the second fails.
   ///
   /// The size is bounded only by the disk. Redirects, authentication and time-outs are as with
-  /// `open`.
+  /// `open`. Throws `HTTPDownloadError`, whose cases tell a failed exchange from a failed file.
   @discardableResult
   public func download(
     _ request: HTTPRequest, to path: String, resumes: Bool = true

@@ -15,7 +15,7 @@ public struct HTTPConfiguration: Sendable {
   /// The time in which the application does not read a response does not count.
   public var idleTimeout: Duration
   /// The time limit of an exchange, with redirects and the response's body, if its request has no
-  /// timeout of its own; nil for no limit. Default nil.
+  /// timeout of its own; more than zero, or nil for no limit. Default nil.
   public var timeout: Duration?
   /// The most bytes of a response in memory, decompressed; at least 1. Default 16 MiB.
   public var maxResponseBytes: Int

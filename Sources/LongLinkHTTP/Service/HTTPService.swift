@@ -34,15 +34,17 @@ public final class HTTPService: Sendable {
 
   /// Sends a request, and returns its response with the body in memory.
   ///
-  /// Throws `tooLarge` if the body has more bytes than the request or the configuration allows.
-  /// Cancelling the task ends the exchange with `cancelled`.
+  /// Throws `rejected`, with the status in `response`, for any final status but 200 to 299, and
+  /// `tooLarge` if the body has more bytes than the request or the configuration allows. Cancelling
+  /// the task ends the exchange with `cancelled`.
   public func send(_ request: HTTPRequest) async throws(LongLinkError) -> HTTPReply {
     try await HTTPExchange(request, on: core).reply()
   }
 
   /// Sends a request, and returns its response as soon as the head has arrived.
   ///
-  /// The deadline and the size limits hold until the body has ended.
+  /// Throws `rejected`, with the status in `response`, for any final status but 200 to 299. The
+  /// deadline and the size limits hold until the body has ended.
   public func open(_ request: HTTPRequest) async throws(LongLinkError) -> HTTPResponse {
     try await HTTPExchange(request, on: core).response()
   }

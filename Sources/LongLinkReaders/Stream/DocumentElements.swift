@@ -34,7 +34,8 @@ where Parts.Element: Sequence<UInt8> {
       try await feeder.next(isolation: #isolation)
     }
 
-    /// Returns the next element, like `next()`, on an actor.
+    /// Returns the next element, on the given actor; nil at the end, and after an error. Throws as
+    /// `next()` does.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
       try await feeder.next(isolation: actor)
     }

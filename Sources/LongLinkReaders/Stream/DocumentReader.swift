@@ -32,8 +32,12 @@ public struct DocumentReader<Parts: AsyncSequence> where Parts.Element: Sequence
     elements(named: names, error: error, children: children, limits: limits)
   }
 
-  /// Returns chosen elements of an XML document, as the form with several names does, for a list of
-  /// names.
+  /// Returns the elements of an XML document that have one of these names, each as soon as its last
+  /// byte has arrived.
+  ///
+  /// The sequence ends when the parts do, and throws what they throw. It throws `ReaderError` if
+  /// the document is not complete then or cannot be read, and `errorElement` as soon as the error
+  /// element has arrived. `XMLReader` explains the parameters.
   public func elements(
     named names: [String], error: String? = nil, children: Bool = true,
     limits: XMLReader.Limits = XMLReader.Limits()

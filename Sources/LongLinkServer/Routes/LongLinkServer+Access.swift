@@ -13,7 +13,7 @@ extension LongLinkServer {
   public func require(
     _ rule: AccessRule, fileID: StaticString = #fileID, line: UInt = #line
   ) {
-    setOnce(.require, at: SourcePlace(fileID, line)) { $0.rule = rule }
+    setOnce(.require, at: SettingPlace(fileID, line)) { $0.rule = rule }
   }
 
   /// Sets the rule of routes, replacing the ones that they had. Call it after the routes were set

@@ -16,11 +16,12 @@ extension LongLinkServer {
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (SocketAddress?) -> Bool
   ) {
-    setOnce(.onAccept, at: SourcePlace(fileID, line)) { $0.accept = handler }
+    setOnce(.onAccept, at: SettingPlace(fileID, line)) { $0.accept = handler }
   }
 
-  /// Sets the function that is called when a client has connected, on the loop of its connection.
-  /// Call it before `start`, and only once; it traps otherwise.
+  /// Sets the function that is called, on the loop of its connection, when a client has connected.
+  /// It must not block: it would hold up all connections of that loop. Call `onConnect` before
+  /// `start`, and only once; it traps otherwise.
   ///
   /// A client that opens another connection, to renew its credential or after a change of network,
   /// is not a new client: see `ClientIdentity`. A client without an identity is a new one with each
@@ -29,11 +30,12 @@ extension LongLinkServer {
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Peer) -> Void
   ) {
-    setOnce(.onConnect, at: SourcePlace(fileID, line)) { $0.connect = handler }
+    setOnce(.onConnect, at: SettingPlace(fileID, line)) { $0.connect = handler }
   }
 
-  /// Sets the function that is called when a client that was reported to `onConnect` has left, on
-  /// the loop of its last connection. Call it before `start`, and only once; it traps otherwise.
+  /// Sets the function that is called, on the loop of its last connection, when a client has left
+  /// that `onConnect` was told of. It must not block: it would hold up all connections of that
+  /// loop. Call `onDisconnect` before `start`, and only once; it traps otherwise.
   ///
   /// A client has left when its last connection has ended and it has not opened another one within
   /// `identity.linger`.
@@ -41,27 +43,31 @@ extension LongLinkServer {
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Peer) -> Void
   ) {
-    setOnce(.onDisconnect, at: SourcePlace(fileID, line)) { $0.disconnect = handler }
+    setOnce(.onDisconnect, at: SettingPlace(fileID, line)) { $0.disconnect = handler }
   }
 
-  /// Sets the function that is called on the loop of each new connection, for those who count them.
-  /// Call it before `start`, and only once; it traps otherwise. On the first connection of a client
-  /// it follows `onConnect`.
+  /// Sets the function that is called, on its loop, when a connection has opened, for those who
+  /// count them. It must not block: it would hold up all connections of that loop. Call
+  /// `onConnectionOpened` before `start`, and only once; it traps otherwise.
+  ///
+  /// On the first connection of a client it follows `onConnect`.
   public func onConnectionOpened(
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Peer) -> Void
   ) {
-    setOnce(.onConnectionOpened, at: SourcePlace(fileID, line)) { $0.connectionOpened = handler }
+    setOnce(.onConnectionOpened, at: SettingPlace(fileID, line)) { $0.connectionOpened = handler }
   }
 
-  /// Sets the function that is called when a connection has ended that was reported to
-  /// `onConnectionOpened`, on its loop. Call it before `start`, and only once; it traps otherwise.
+  /// Sets the function that is called, on its loop, when a connection has ended that
+  /// `onConnectionOpened` was told of. It must not block: it would hold up all connections of that
+  /// loop. Call `onConnectionEnded` before `start`, and only once; it traps otherwise.
+  ///
   /// For the last connection of a client it is called before `onDisconnect`.
   public func onConnectionEnded(
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Peer) -> Void
   ) {
-    setOnce(.onConnectionEnded, at: SourcePlace(fileID, line)) { $0.connectionEnded = handler }
+    setOnce(.onConnectionEnded, at: SettingPlace(fileID, line)) { $0.connectionEnded = handler }
   }
 
   /// Sets the function that is called with each push of a type. Call it before `start`; it traps
@@ -74,7 +80,7 @@ extension LongLinkServer {
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Push, Peer) -> Void
   ) {
-    setOnce(.onPush(type), at: SourcePlace(fileID, line)) { hooks in
+    setOnce(.onPush(type), at: SettingPlace(fileID, line)) { hooks in
       hooks.pushes[type] = handler
       hooks.pushRules[type] = rule
     }
@@ -90,7 +96,7 @@ extension LongLinkServer {
   /// the type has a handler already.
   func setRoute(
     _ type: MessageType, named name: String = "", requires rule: AccessRule?,
-    at place: SourcePlace, _ route: Route
+    at place: SettingPlace, _ route: Route
   ) {
     setOnce(.route(type), named: name, at: place) { hooks in
       router.set(type, named: name, route)
@@ -100,7 +106,7 @@ extension LongLinkServer {
 
   /// Records a setting that can be made only once. It traps the second time, and names both places.
   func setOnce(
-    _ setting: ServerHooks.Setting, named name: String = "", at place: SourcePlace,
+    _ setting: ServerHooks.Setting, named name: String = "", at place: SettingPlace,
     _ set: (inout ServerHooks) -> Void
   ) {
     beforeStart("set \(setting)") { hooks in

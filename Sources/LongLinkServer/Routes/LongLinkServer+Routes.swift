@@ -17,7 +17,7 @@ extension LongLinkServer {
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (InboundRequest) throws -> any BodyEncodable & Sendable
   ) {
-    setRoute(type, requires: rule, at: SourcePlace(fileID, line), .inline(handler))
+    setRoute(type, requires: rule, at: SettingPlace(fileID, line), .inline(handler))
   }
 
   /// Sets an asynchronous handler for a message type. Call it before `start`; it traps afterwards,
@@ -31,7 +31,7 @@ extension LongLinkServer {
     requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (InboundRequest) async throws -> any BodyEncodable & Sendable
   ) {
-    setRoute(type, requires: rule, at: SourcePlace(fileID, line), .task(placement, handler))
+    setRoute(type, requires: rule, at: SettingPlace(fileID, line), .task(placement, handler))
   }
 
   /// Sets the handler of a message type whose exchanges carry items. Call it before `start`; it
@@ -54,22 +54,23 @@ extension LongLinkServer {
       -> any BodyEncodable & Sendable
   ) {
     setRoute(
-      type, requires: rule, at: SourcePlace(fileID, line),
+      type, requires: rule, at: SettingPlace(fileID, line),
       .stream(StreamRoute(shape, on: placement, itemTimeout: itemTimeout, handler)))
   }
 
-  /// Sets a synchronous handler for a method, which gets the decoded request.
+  /// Sets a synchronous handler for a method, which gets the decoded request. It runs on the
+  /// connection's loop and must not block.
   ///
   /// A request whose body does not decode is refused with 400, and one that `rule` does not allow
-  /// with 403, without calling the handler. Call this before `start`; it traps
-  /// afterwards, and if the message type of the method has a handler already.
+  /// with 403, without calling the handler. Call this before `start`; it traps afterwards, and if
+  /// the message type of the method has a handler already.
   public func route<Request: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Request, Reply>, requires rule: AccessRule? = nil,
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Request, InboundRequest) throws -> Reply
   ) {
     setRoute(
-      method.type, named: method.fullName.text, requires: rule, at: SourcePlace(fileID, line),
+      method.type, named: method.fullName.text, requires: rule, at: SettingPlace(fileID, line),
       .inline { request in
         var lease: DecodedLease?
         defer { withExtendedLifetime(lease) {} }
@@ -80,16 +81,18 @@ extension LongLinkServer {
 
   /// Sets an asynchronous handler for a method, which gets the decoded request.
   ///
-  /// A request whose body does not decode is refused with 400, and one that `rule` does not allow
-  /// with 403, without calling the handler. Call this before `start`; it traps
-  /// afterwards, and if the message type of the method has a handler already.
+  /// The handler runs in a task, by default on the connection's loop. The task is cancelled when
+  /// the client cancels, the connection ends, or the request's deadline passes. A request whose
+  /// body does not decode is refused with 400, and one that `rule` does not allow with 403, without
+  /// calling the handler. Call this before `start`; it traps afterwards, and if the message type of
+  /// the method has a handler already.
   public func route<Request: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Request, Reply>, on placement: HandlerPlacement = .connectionLoop,
     requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Request, InboundRequest) async throws -> Reply
   ) {
     setRoute(
-      method.type, named: method.fullName.text, requires: rule, at: SourcePlace(fileID, line),
+      method.type, named: method.fullName.text, requires: rule, at: SettingPlace(fileID, line),
       .task(placement) { request in
         var lease: DecodedLease?
         defer { withExtendedLifetime(lease) {} }

@@ -21,7 +21,8 @@ extension LongLinkServer {
     }
   }
 
-  /// Sends a one-way message to each client of a principal, as `push(to:_:_:closingSlow:)` does.
+  /// Sends a one-way message to each client of a principal, without waiting for any; skips, counts
+  /// and throws as `push(to:_:_:closingSlow:)` does.
   @discardableResult
   public func push(
     to principal: String, _ message: some PushMessage, closingSlow closesSlow: Bool = false
@@ -29,7 +30,8 @@ extension LongLinkServer {
     try await push(to: principal, type(of: message).pushType, message, closingSlow: closesSlow)
   }
 
-  /// Sends a one-way message to every client, as `broadcast(_:_:closingSlow:)` does.
+  /// Sends a one-way message to every client, without waiting for any; skips, counts and throws as
+  /// `broadcast(_:_:closingSlow:)` does.
   @discardableResult
   public func broadcast(
     _ message: some PushMessage, closingSlow closesSlow: Bool = false

@@ -95,7 +95,7 @@ extension ServerHooks {
     struct Origin: CustomStringConvertible {
       /// The name of the route's method; empty for other settings.
       let name: String
-      let place: SourcePlace
+      let place: SettingPlace
 
       var description: String {
         "\(name.isEmpty ? "" : "for \(name) ")at \(place.fileID):\(place.line)"

@@ -2,7 +2,8 @@
 
 internal import LongLinkDriver
 
-/// The number of connections that a broadcast reached, skipped and closed.
+/// The number of connections for which a push to many clients was queued, and of those that were
+/// skipped or closed.
 public struct BroadcastReport: Hashable, Sendable {
   /// Connections for which the push was queued.
   public var queued = 0

@@ -25,7 +25,7 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
 
   private let list = List()
   private let subscribe: @Sendable (List) -> BroadcastSubscription<EncodedItem>
-  private let memory: Mutex<ItemMemory>
+  private let memory: Mutex<RememberedItems>
 
   /// Makes a broadcast whose buffers drop items when they are full.
   ///
@@ -33,23 +33,28 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
   /// MiB by default. The first item gets the number `first`, which is at least 1; by default, the
   /// number of microseconds since 1970, in a simulation by its calendar. So after a restart the
   /// numbers are larger than before, unless the server publishes more than a million items a second
-  /// or its clock is set back. If that can happen, pass the number after the last one.
+  /// or its clock is set back. If that can happen, pass the number after the last one. Traps if
+  /// `remembering` or `bytes` is negative, or `first` is 0.
   public init(
     _ buffer: PushBuffer<Never>, remembering: Int = 0, bytes: Int = 16_777_216,
     numberedFrom first: UInt64? = nil
   ) {
     subscribe = { $0.subscription(to: nil, buffer) }
-    memory = Mutex(ItemMemory(most: remembering, bytes: bytes, first: first))
+    memory = Mutex(RememberedItems(most: remembering, bytes: bytes, first: first))
   }
 
   /// Makes a broadcast that ends a stream whose buffer is full: with code 429, after the buffered
-  /// items. The other arguments are as for buffers that drop items.
+  /// items.
+  ///
+  /// It remembers the last `remembering` items, 0 by default, and at most `bytes` bytes of them, 16
+  /// MiB by default. The first item gets the number `first`, by default the number of microseconds
+  /// since 1970. Traps if `remembering` or `bytes` is negative, or `first` is 0.
   public init(
     _ buffer: PushBuffer<LongLinkError>, remembering: Int = 0, bytes: Int = 16_777_216,
     numberedFrom first: UInt64? = nil
   ) {
     subscribe = { $0.subscription(to: nil, buffer) }
-    memory = Mutex(ItemMemory(most: remembering, bytes: bytes, first: first))
+    memory = Mutex(RememberedItems(most: remembering, bytes: bytes, first: first))
   }
 
   /// Sends the items that are published from now on to a stream, until `finish` is called.
@@ -147,7 +152,7 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
   }
 
   /// Called under the lock, so that subscribers get items in the order of their numbers.
-  private func publish(_ bytes: [UInt8], _ memory: inout ItemMemory) -> UInt64 {
+  private func publish(_ bytes: [UInt8], _ memory: inout RememberedItems) -> UInt64 {
     list.publish(EncodedItem(bytes: bytes), for: 0)
     return memory.add(bytes)
   }
@@ -171,7 +176,7 @@ private struct EncodedItem: Broadcastable {
 }
 
 /// The last items of a broadcast, with their numbers.
-private struct ItemMemory {
+private struct RememberedItems {
   private let most: Int
   private let mostBytes: Int
   /// The remembered items, from the index `oldest` on. Earlier elements are empty.
@@ -186,7 +191,7 @@ private struct ItemMemory {
     precondition(first != 0, "the numbers of a broadcast begin at 1 or later")
     self.most = most
     mostBytes = bytes
-    next = first ?? ItemMemory.microseconds()
+    next = first ?? RememberedItems.microseconds()
   }
 
   private var count: Int { items.count - oldest }

@@ -5,7 +5,8 @@ public import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 
 extension LongLinkServer {
-  /// Returns all clients that have an open connection, each once, with its current connection.
+  /// Returns all clients that have an open connection, each once, with its current connection; in
+  /// no particular order.
   public func peers() async -> [Peer] {
     var opened: [Peer] = []
     for (loop, lane) in lanesNow { opened += await loop.run { lane.value.peers } }
@@ -20,8 +21,11 @@ extension LongLinkServer {
   public func peers(of principal: String) -> [Peer] { shared.clients.peers(of: principal) }
 
   /// Sends a one-way message to each client of a principal, without waiting for any. It is encoded
-  /// once, and sent after earlier broadcasts. The report counts clients; it throws as `broadcast`
-  /// does.
+  /// once, and sent after earlier broadcasts.
+  ///
+  /// A connection above its high-water mark is skipped, or, with `closingSlow`, closed with
+  /// `unreadOutput`; one that does not accept a body of this size is skipped. The report counts
+  /// clients. Throws `encodingFailed`, and `unsupported` if the dialect has no such push.
   @discardableResult
   public func push(
     to principal: String, _ type: MessageType, _ body: some BodyEncodable & Sendable,
@@ -89,7 +93,8 @@ extension LongLinkServer {
     return await sum(of: gates)
   }
 
-  /// Returns a snapshot of the server's counters.
+  /// Returns a snapshot of the server's counters. The loops are asked one after the other, so that
+  /// their figures are not of one instant. Zero before `start`; they stay after `shutDown`.
   public func counters() async -> ServerCounters {
     var counters = ServerCounters()
     shared.fill(&counters)

@@ -103,7 +103,7 @@ public final class LongLinkServer: Sendable {
   /// Whether the server's loops are those of a simulation.
   var isSimulated: Bool { givenLoops.contains { !$0.isOfSystem } }
 
-  /// The addresses that the server listens on, with actual ports; empty before `start`.
+  /// The server's addresses, with actual ports: empty before `start`. They stay after `shutDown`.
   public var addresses: [SocketAddress] { state.withLock { $0.addresses } }
 
   /// `addresses` as endpoints for clients on this machine; empty before `start`.
@@ -304,7 +304,8 @@ extension LongLinkServer {
   /// others elsewhere; to reconnect after `retryAfter` plus a random time within `spread`; and
   /// which servers to try instead, best first. At most the first 8 alternatives with a host and a
   /// port are sent, and only if there are some does an idle connection stay open until its client
-  /// has the next one. Nil means the configured value. A second call returns at once.
+  /// has the next one. Nil means the configured value. A second call does not wait for the first;
+  /// `waitUntilShutDown` does.
   public func shutDown(
     within bound: Duration = .seconds(10), spread: Duration? = nil, retryAfter: Duration? = nil,
     alternatives: [Endpoint]? = nil

@@ -140,8 +140,8 @@ extension ServerConfiguration {
     ///
     /// Four times as many may come at once. With the default, 1,000 clients behind one address are
     /// all connected again 16 seconds after an outage, and one address costs the server about 50
-    /// handshakes per second. Renewals of credentials count as well, and get 429 beyond it. It
-    /// applies to the same peers as `maxConnections`. The most recent
+    /// handshakes per second. Renewals of credentials count as well, and get 429 beyond it. Unix
+    /// sockets do not count, and loopback addresses only with `limitsLoopback`. The most recent
     /// 8,192 to 16,384 addresses are remembered.
     public var maxConnectionRate = 50
     /// The most short links per second from one address, counted as for `maxConnectionRate`: 1 to

@@ -44,7 +44,7 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var pushesUnhandled: UInt64 = 0
   /// Pushes of clients that were dropped because an access rule did not allow them.
   public internal(set) var pushesDenied: UInt64 = 0
-  /// The totals of all connections, past and present.
+  /// The totals of all connections of clients, past and present, short links included.
   public internal(set) var connections = ConnectionCounters()
   /// Connections that ended, by the `token` of their `CloseReason`. Examples: `stalledPeer`, which
   /// took no byte for too long, and `unreadOutput`, for which too many bytes waited.
@@ -68,7 +68,7 @@ public struct ServerCounters: Hashable, Sendable {
   public package(set) var onceBytes = 0
   /// How the clients were authenticated; zero on a server without `authenticate`.
   package internal(set) var authentications = AuthenticationCounters()
-  /// Counters of the server's own requests.
+  /// Counters of the server's own requests to its clients.
   public internal(set) var requests = RequestCounters()
 }
 

@@ -115,7 +115,8 @@ public struct TLSPins: Sendable {
   /// program that nobody updates still connects. Default nil: never.
   public var end: Int64?
 
-  /// Makes pins; the hashes are required.
+  /// Makes pins from two or more different hashes. A client's configuration with fewer, or with a
+  /// malformed one, is refused with `invalidConfiguration`.
   public init(
     _ hashes: [String], end: Int64? = nil, audit: (@Sendable (SecurityFailure) -> Void)? = nil
   ) {

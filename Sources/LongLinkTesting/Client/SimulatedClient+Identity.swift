@@ -12,8 +12,8 @@ extension SimulatedClient {
   /// credential of another principal. Use `send` with ``WireFrame/renewal(_:)`` not to wait. Let
   /// only one call wait at a time: answers have no serial.
   ///
-  /// Throws an error if the connection ends first, and `CancellationError` if the task is
-  /// cancelled.
+  /// Throws an error that says how the connection has ended, if it ends first, and
+  /// `CancellationError` if the task is cancelled.
   @discardableResult
   public func renew(
     _ credential: [UInt8], fileID: String = #fileID, line: Int = #line

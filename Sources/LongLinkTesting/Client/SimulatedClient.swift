@@ -156,20 +156,20 @@ extension SimulatedClient {
     order { $0.reset() }
   }
 
-  /// Stops reading.
+  /// Stops reading from the connection, until `resumeReading`: what arrives waits in the system.
   public func stopReading() {
     order { $0.setReading(false) }
   }
 
-  /// Resumes reading.
+  /// Reads again after `stopReading`, beginning with what has arrived meanwhile.
   public func resumeReading() {
     order { $0.setReading(true) }
   }
 
   /// Sends a hello and waits for the welcome.
   ///
-  /// Throws an error if the connection ends first, and `CancellationError` if the
-  /// task is cancelled.
+  /// Throws an error that says how the connection has ended, if it ends first, and
+  /// `CancellationError` if the task is cancelled.
   @discardableResult
   public func sayHello(
     _ hello: WireFrame = .hello(), fileID: String = #fileID, line: Int = #line
@@ -183,8 +183,8 @@ extension SimulatedClient {
 
   /// Sends a request with a new serial, from 50 on, and waits for the response.
   ///
-  /// Throws an error if the connection ends first, and `CancellationError` if the
-  /// task is cancelled.
+  /// Throws an error that says how the connection has ended, if it ends first, and
+  /// `CancellationError` if the task is cancelled.
   public func request(
     _ type: MessageType,
     _ body: [UInt8] = [],
@@ -211,7 +211,7 @@ extension SimulatedClient {
   /// announces items, which you send with ``sendItem(_:_:inFragmentsOf:)`` and end with `end`.
   /// Nothing checks the credit of either side. The greeting must agree on the feature `streams`.
   ///
-  /// Throws an error if the connection has ended.
+  /// Throws an error that says how the connection has ended, if it has.
   public func openStream(
     _ type: MessageType,
     _ body: [UInt8] = [],
@@ -232,8 +232,8 @@ extension SimulatedClient {
   /// Waits until a condition holds for what has arrived of a stream, and returns that part of the
   /// record. The condition is checked after each frame.
   ///
-  /// Throws an error if the connection ends first, and `CancellationError` if the
-  /// task is cancelled.
+  /// Throws an error that says how the connection has ended, if it ends first, and
+  /// `CancellationError` if the task is cancelled.
   @discardableResult
   public func waitForStream(
     _ serial: UInt32, until condition: @escaping @Sendable (ReceivedStream) -> Bool,
@@ -250,25 +250,25 @@ extension SimulatedClient {
 // MARK: - Received frames
 
 extension SimulatedClient {
-  /// Everything received so far.
+  /// A snapshot of everything received so far.
   public var record: PeerRecord { journal.record }
 
   /// All frames received so far, in the order of arrival.
   public var received: [ReceivedFrame] { record.frames }
 
-  /// All responses received so far.
+  /// All responses received so far, with fragments joined, in the order of completion.
   public var responses: [ReceivedMessage] { record.responses }
 
-  /// All pushes received so far.
+  /// All pushes received so far, with fragments joined, in the order of completion.
   public var pushes: [ReceivedMessage] { record.pushes }
 
-  /// All streams received so far.
+  /// All streams received so far, in the order of their first frames.
   public var streams: [ReceivedStream] { record.streams }
 
   /// Waits for the first response to a serial.
   ///
-  /// Throws an error if the connection ends first, and `CancellationError` if the
-  /// task is cancelled.
+  /// Throws an error that says how the connection has ended, if it ends first, and
+  /// `CancellationError` if the task is cancelled.
   public func waitForResponse(
     to serial: UInt32, fileID: String = #fileID, line: Int = #line
   ) async throws -> ReceivedMessage {
@@ -281,8 +281,8 @@ extension SimulatedClient {
   /// Waits until `count` frames of a kind have arrived, damaged ones included, and returns the last
   /// of these.
   ///
-  /// Throws an error if the connection ends first, and `CancellationError` if the
-  /// task is cancelled.
+  /// Throws an error that says how the connection has ended, if it ends first, and
+  /// `CancellationError` if the task is cancelled.
   @discardableResult
   public func waitForFrame(
     _ kind: WireFrame.Kind, count: Int = 1, fileID: String = #fileID, line: Int = #line
@@ -297,8 +297,8 @@ extension SimulatedClient {
 
   /// Waits until a condition on the record holds. The condition is checked after each frame.
   ///
-  /// Throws an error if the connection ends first, and `CancellationError` if the
-  /// task is cancelled.
+  /// Throws an error that says how the connection has ended, if it ends first, and
+  /// `CancellationError` if the task is cancelled.
   public func wait(
     until condition: @escaping @Sendable (PeerRecord) -> Bool, fileID: String = #fileID,
     line: Int = #line

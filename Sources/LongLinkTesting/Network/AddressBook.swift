@@ -31,12 +31,12 @@ struct AddressBook {
     of machine: Int,
     at address: SocketAddress,
     backlog: Int
-  ) throws(Errno) -> NetworkListener {
+  ) throws(SimulatedErrno) -> NetworkListener {
     var address = address
     if address.port == 0 {
       address = try withFreePort(address)
     } else if isTaken(address) {
-      throw Errno(EADDRINUSE)
+      throw SimulatedErrno(EADDRINUSE)
     }
     listenersMade += 1
     let listener = NetworkListener(
@@ -84,12 +84,12 @@ struct AddressBook {
 
   private mutating func withFreePort(
     _ address: SocketAddress
-  ) throws(Errno) -> SocketAddress {
+  ) throws(SimulatedErrno) -> SocketAddress {
     for _ in Self.firstPort ... .max {
       let candidate = address.withPort(takePort())
       if !isTaken(candidate) { return candidate }
     }
-    throw Errno(EADDRINUSE)
+    throw SimulatedErrno(EADDRINUSE)
   }
 
   private mutating func takePort() -> UInt16 {
@@ -148,8 +148,8 @@ struct AddressBook {
   }
 }
 
-/// The system's number for an error.
-struct Errno: Error {
+/// The system's number for an error that the simulated network reports.
+struct SimulatedErrno: Error {
   let code: CInt
 
   init(_ code: CInt) {

@@ -14,9 +14,9 @@ extension NetworkState {
     from loop: Int,
     to address: SocketAddress,
     userTimeout: Int64?
-  ) throws(Errno) -> Int {
+  ) throws(SimulatedErrno) -> Int {
     if case .unix = address.storage, addresses.listener(at: address) == nil {
-      throw Errno(ENOENT)
+      throw SimulatedErrno(ENOENT)
     }
     linksMade += 1
     let number = linksMade
@@ -116,7 +116,7 @@ extension NetworkState {
     on loop: Int,
     at address: SocketAddress,
     backlog: Int
-  ) throws(Errno) -> NetworkListener {
+  ) throws(SimulatedErrno) -> NetworkListener {
     let machine = loops[loop].machine
     let listener = try addresses.listen(on: loop, of: machine, at: address, backlog: backlog)
     record(.listening, address: listener.address, machine: machine)

@@ -16,24 +16,26 @@ extension NetworkState {
   }
 
   /// Whether connecting has finished; throws if it failed.
-  func finishConnecting(_ name: EndName) throws(Errno) -> Bool {
-    guard let end = end(name) else { throw Errno(EBADF) }
+  func finishConnecting(_ name: EndName) throws(SimulatedErrno) -> Bool {
+    guard let end = end(name) else { throw SimulatedErrno(EBADF) }
     switch end.phase {
     case .connecting: return false
-    case .failed(let errno): throw Errno(errno)
+    case .failed(let errno): throw SimulatedErrno(errno)
     case .connected, .closed: return true
     }
   }
 
   /// Reads arrived bytes; returns their number, 0 at the end, or nil if there are none yet.
-  mutating func read(_ name: EndName, into buffer: inout OutputRawSpan) throws(Errno) -> Int? {
+  mutating func read(
+    _ name: EndName, into buffer: inout OutputRawSpan
+  ) throws(SimulatedErrno) -> Int? {
     guard let end = end(name), let sender = self.end(name.other)?.output else {
-      throw Errno(readError(name))
+      throw SimulatedErrno(readError(name))
     }
     guard !end.readsNothing || end.isBroken else { return nil }
     guard !end.inbox.isEmpty else {
-      if case .failed(let errno) = end.phase { throw Errno(errno) }
-      if let errno = end.error.take() { throw Errno(errno) }
+      if case .failed(let errno) = end.phase { throw SimulatedErrno(errno) }
+      if let errno = end.error.take() { throw SimulatedErrno(errno) }
       if end.hasEnded { end.hasReadEnd = true }
       return end.hasEnded || end.isBroken ? 0 : nil
     }
@@ -53,12 +55,12 @@ extension NetworkState {
   }
 
   /// Sends a prefix of the bytes, and returns its length; 0 if there is no room.
-  mutating func write(_ name: EndName, _ bytes: RawSpan) throws(Errno) -> Int {
-    guard let end = end(name) else { throw Errno(EBADF) }
-    if case .failed(let errno) = end.phase { throw Errno(errno) }
+  mutating func write(_ name: EndName, _ bytes: RawSpan) throws(SimulatedErrno) -> Int {
+    guard let end = end(name) else { throw SimulatedErrno(EBADF) }
+    if case .failed(let errno) = end.phase { throw SimulatedErrno(errno) }
     if end.phase == .connecting { return 0 }
-    if let errno = end.error.take() { throw Errno(errno) }
-    if end.isBroken || end.isShut { throw Errno(EPIPE) }
+    if let errno = end.error.take() { throw SimulatedErrno(errno) }
+    if end.isBroken || end.isShut { throw SimulatedErrno(EPIPE) }
     let room = end.output.room
     guard room > 0, bytes.byteCount > 0 else { return 0 }
     let count = min(draw(end.output.conditions.writeSize), bytes.byteCount, room)

@@ -32,7 +32,7 @@ public struct SimulatedLink: Sendable {
   /// The server's machine; nil until a listener is reached, and once the link is closed.
   public var server: SimulatedMachine? { machine(of: .acceptor) }
 
-  /// The number of bytes written in a direction; 0 once the link is closed.
+  /// The number of bytes written in a direction, or the sum of both; 0 once the link is closed.
   public func bytesWritten(_ direction: Direction = .both) -> Int {
     networkState { networkState in
       names(direction).reduce(0) { $0 + (networkState.end($1)?.output.written ?? 0) }

@@ -30,13 +30,14 @@ public struct SimulatedNetwork: Sendable {
     networkState { $0.conditions.byPath[path] = conditions }
   }
 
-  /// How the network answers attempts to connect from now on.
+  /// How the network answers attempts to connect from now on; initially `normal`.
   public var connects: ConnectBehavior {
     get { networkState { $0.conditions.connects } }
     nonmutating set { networkState { $0.conditions.connects = newValue } }
   }
 
-  /// Sets how the network answers attempts to connect to an address; nil for the default.
+  /// Sets how the network answers attempts to connect to an address from now on; nil for
+  /// `connects`.
   public func setConnects(_ behavior: ConnectBehavior?, to address: SocketAddress) {
     networkState { $0.conditions.connectsByAddress[address] = behavior }
   }

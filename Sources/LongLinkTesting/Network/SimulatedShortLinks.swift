@@ -67,7 +67,7 @@ public final class SimulatedGateway: Sendable {
     self.loop = loop
   }
 
-  /// Starts a gateway on a loop of the simulation. Throws if it cannot listen at the address.
+  /// Starts a gateway on a loop of the simulation. Throws `SocketError` if it cannot listen there.
   public static func start(
     at address: SocketAddress, for server: LongLinkServer, on loop: EventLoop
   ) async throws -> SimulatedGateway {
@@ -81,7 +81,7 @@ public final class SimulatedGateway: Sendable {
     return SimulatedGateway(listener, at: address, on: loop)
   }
 
-  /// Stops listening.
+  /// Stops listening. Short links that were accepted go on.
   public func close() async {
     await loop.run { [listener] in listener.value.close() }
   }

@@ -57,9 +57,9 @@ final class SimulatedTransport: Transport {
 
   func finishConnecting() throws(SocketError) -> Bool {
     requireOpen()
-    do throws(Errno) {
-      guard !driver.isCutOff else { throw Errno(ENETDOWN) }
-      return try networkState { [name] (networkState) throws(Errno) in
+    do throws(SimulatedErrno) {
+      guard !driver.isCutOff else { throw SimulatedErrno(ENETDOWN) }
+      return try networkState { [name] (networkState) throws(SimulatedErrno) in
         try networkState.finishConnecting(name)
       }
     } catch {
@@ -70,9 +70,9 @@ final class SimulatedTransport: Transport {
   func read(into buffer: inout OutputRawSpan) throws(SocketError) -> ReadOutcome {
     requireOpen()
     precondition(!buffer.isFull, "a read needs room for at least one byte")
-    do throws(Errno) {
-      guard !driver.isCutOff else { throw Errno(ENETDOWN) }
-      let count = try networkState { [name] (networkState) throws(Errno) in
+    do throws(SimulatedErrno) {
+      guard !driver.isCutOff else { throw SimulatedErrno(ENETDOWN) }
+      let count = try networkState { [name] (networkState) throws(SimulatedErrno) in
         try networkState.read(name, into: &buffer)
       }
       guard let count else { return .wouldBlock }
@@ -84,9 +84,9 @@ final class SimulatedTransport: Transport {
 
   func write(_ bytes: RawSpan) throws(SocketError) -> Int {
     requireOpen()
-    do throws(Errno) {
-      guard !driver.isCutOff else { throw Errno(ENETDOWN) }
-      return try networkState { [name] (networkState) throws(Errno) in
+    do throws(SimulatedErrno) {
+      guard !driver.isCutOff else { throw SimulatedErrno(ENETDOWN) }
+      return try networkState { [name] (networkState) throws(SimulatedErrno) in
         try networkState.write(name, bytes)
       }
     } catch {

@@ -21,7 +21,8 @@ public struct ReceivedMessage: Hashable, Sendable {
   public let connection: Int
   /// The kind: request, response, push or renewal.
   public let kind: WireFrame.Kind
-  /// The message type, the code and refused bit of a response, or the code of a renewal's answer.
+  /// Of a request or push, the message type; of a response, the code and the refused bit; of the
+  /// answer to a renewal, the code.
   public let tag: UInt32
   /// The serial, which links a response to its request. All pushes have the same serial.
   public let serial: UInt32
@@ -92,15 +93,16 @@ public struct PeerRecord: Sendable {
   /// The pushes, with fragments joined, in the order of completion.
   public internal(set) var pushes: [ReceivedMessage] = []
   /// On a server, clients' renewals, whose bodies are credentials; on a client, the answers to
-  /// them.
+  /// them. In the order of completion.
   public internal(set) var renewals: [ReceivedMessage] = []
   /// The streams, in the order of their first frames.
   public internal(set) var streams: [ReceivedStream] = []
-  /// The violations of a dialect in received bytes, which dropped a packet or ended a connection.
+  /// The violations of a dialect in received bytes, each of which dropped a packet or ended a
+  /// connection, in the order of arrival.
   public internal(set) var violations: [Violation] = []
   /// The security of connections, by number, from when they are secure.
   public internal(set) var security: [Int: ConnectionSecurity] = [:]
-  /// The connections that ended.
+  /// How connections have ended so far, in the order of their ends.
   public internal(set) var endings: [ConnectionEnding] = []
   /// The number of connections so far.
   public internal(set) var connections = 0
@@ -113,12 +115,12 @@ public struct PeerRecord: Sendable {
     counts[kind]?[tag] ?? 0
   }
 
-  /// The requests of one type.
+  /// The requests of one type, in the order of completion.
   public func requests(of type: MessageType) -> [ReceivedMessage] {
     requests.filter { $0.type == type }
   }
 
-  /// The pushes of one type.
+  /// The pushes of one type, in the order of completion.
   public func pushes(of type: MessageType) -> [ReceivedMessage] {
     pushes.filter { $0.type == type }
   }
@@ -134,7 +136,7 @@ public struct PeerRecord: Sendable {
       .map(\.connection)
   }
 
-  /// The frames of one kind.
+  /// The frames of one kind, in the order of arrival.
   public func frames(of kind: WireFrame.Kind) -> [WireFrame] {
     frames.filter { $0.frame.kind == kind }.map(\.frame)
   }

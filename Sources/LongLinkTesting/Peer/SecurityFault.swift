@@ -36,7 +36,7 @@ public struct SecurityFault: Hashable, Sendable {
     SecurityFault(.end, count)
   }
 
-  /// Resets the connection.
+  /// Resets the connection when this side has written `count` bytes.
   public static func reset(afterBytes count: Int) -> SecurityFault {
     SecurityFault(.reset, count)
   }

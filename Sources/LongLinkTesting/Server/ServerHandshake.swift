@@ -6,7 +6,7 @@ public import LongLinkCore
 public struct ServerHandshake: Sendable {
   enum Step: Sendable {
     case welcome(
-      WireFeatures, streamCredit: UInt32, credentialExpires: Duration?, once: OnceStatement?)
+      WireFeatures, streamCredit: UInt32, credentialExpires: Duration?, once: KeyTerms?)
     case frames([WireFrame])
     case refuse(WireFrame)
     case close
@@ -14,7 +14,7 @@ public struct ServerHandshake: Sendable {
   }
 
   /// What a welcome says about the keys of the client's requests.
-  struct OnceStatement: Sendable {
+  struct KeyTerms: Sendable {
     let space: [UInt8]
     let retention: Duration
     let time: UInt64
@@ -22,7 +22,8 @@ public struct ServerHandshake: Sendable {
 
   let step: Step
 
-  /// A welcome that accepts metadata, fragments and streams, and the client's heartbeat.
+  /// A welcome that accepts all features of the client, and its heartbeat. It names no key space
+  /// and no end of the credential, so that requests do not run once and nothing is renewed.
   public static let normal = welcome()
 
   /// A welcome that accepts those of these features which the client has, and the client's
@@ -45,13 +46,13 @@ public struct ServerHandshake: Sendable {
     streamCredit: UInt32 = 65_536, credentialExpires: Duration? = nil,
     keySpace: [UInt8]? = nil, keyRetention: Duration = .seconds(300), keyTime: UInt64 = 1
   ) -> ServerHandshake {
-    let once = keySpace.map { OnceStatement(space: $0, retention: keyRetention, time: keyTime) }
+    let once = keySpace.map { KeyTerms(space: $0, retention: keyRetention, time: keyTime) }
     return ServerHandshake(
       step: .welcome(
         features, streamCredit: streamCredit, credentialExpires: credentialExpires, once: once))
   }
 
-  /// Any frames, such as a custom `WireFrame.welcome`.
+  /// Any frames in place of the welcome, in this order, such as a custom `WireFrame.welcome`.
   public static func frames(_ frames: [WireFrame]) -> ServerHandshake {
     ServerHandshake(step: .frames(frames))
   }
@@ -59,7 +60,7 @@ public struct ServerHandshake: Sendable {
   /// No response; the connection stays open.
   public static let silent = frames([])
 
-  /// A goaway; then the connection is closed.
+  /// A goaway with a code, and a reason for people; then the connection is closed.
   public static func refuse(
     _ code: ResponseCode,
     _ reason: String = ""
@@ -67,9 +68,9 @@ public struct ServerHandshake: Sendable {
     ServerHandshake(step: .refuse(.goAway(code: code, reason: reason)))
   }
 
-  /// The connection is closed.
+  /// No response: the connection is closed.
   public static let close = ServerHandshake(step: .close)
 
-  /// The connection is reset.
+  /// No response: the connection is reset. A Unix-domain socket is closed instead.
   public static let reset = ServerHandshake(step: .reset)
 }

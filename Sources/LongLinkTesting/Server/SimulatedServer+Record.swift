@@ -3,35 +3,35 @@
 public import LongLinkCore
 
 extension SimulatedServer {
-  /// Everything received so far.
+  /// A snapshot of everything received so far, on all connections.
   public var record: PeerRecord { journal.record }
 
-  /// All frames received so far, in the order of arrival.
+  /// All frames received so far, on all connections, in the order of arrival.
   public var received: [ReceivedFrame] { record.frames }
 
-  /// The requests of one type received so far.
+  /// The requests of one type received so far, in the order of completion.
   public func requests(of type: MessageType) -> [ReceivedMessage] {
     record.requests(of: type)
   }
 
-  /// All requests received so far.
+  /// All requests received so far, with fragments joined, in the order of completion.
   public var requests: [ReceivedMessage] { record.requests }
 
-  /// All pushes received so far.
+  /// All pushes received so far, with fragments joined, in the order of completion.
   public var pushes: [ReceivedMessage] { record.pushes }
 
-  /// All streams received so far.
+  /// All streams received so far, in the order of their first frames.
   public var streams: [ReceivedStream] { record.streams }
 
-  /// The streams whose requests have one type.
+  /// The streams whose requests have one type, in the order of their first frames.
   public func streams(of type: MessageType) -> [ReceivedStream] {
     record.streams(of: type)
   }
 
-  /// The serials of the cancels received so far.
+  /// The serials of the cancels received so far, in the order of arrival.
   public var cancels: [UInt32] { record.frames(of: .cancel).map(\.serial) }
 
-  /// The fields of all valid hellos received so far.
+  /// The fields of all valid hellos received so far, in the order of arrival.
   public var hellos: [GreetingFields] { record.frames(of: .hello).compactMap(\.helloFields) }
 
   /// The number of connections accepted so far.

@@ -21,13 +21,15 @@ extension SimulatedServer {
     onRenewal([delay.map { .delay($0, then: action) } ?? action])
   }
 
-  /// Performs the first action for the first renewal, and so on. The last action repeats.
+  /// Performs the first action for the first renewal of a client's credential, and so on. The last
+  /// action repeats.
   public func onRenewal(_ actions: [ServerAction]) {
     precondition(!actions.isEmpty, "a list of actions must not be empty")
     script.value.withLock { $0.renewal = .listed(actions, taken: 0) }
   }
 
-  /// The renewals received so far, on any connection. Their bodies are the new credentials.
+  /// The renewals received so far, on any connection, in the order of arrival. Their bodies are the
+  /// new credentials.
   public var renewals: [ReceivedMessage] { record.renewals }
 
   /// Waits until `count` renewals have arrived, and returns the last of these.

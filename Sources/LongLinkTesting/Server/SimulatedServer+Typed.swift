@@ -25,7 +25,8 @@ extension SimulatedServer {
     }
   }
 
-  /// The requests of one type received so far; throws if one cannot be decoded.
+  /// The decoded requests of a type that have arrived so far, in order of arrival. Throws
+  /// `BodyError` if one does not decode.
   public func requests<Request: BodyDecodable>(
     of type: MessageType, as request: Request.Type
   ) throws(BodyError) -> [Request] {
@@ -47,7 +48,8 @@ extension SimulatedServer {
       as: request)
   }
 
-  /// The items of each stream of a type received so far; throws if one cannot be decoded.
+  /// The decoded items that each stream of a type has brought so far, an array for each stream in
+  /// order of arrival. Throws `BodyError` if one does not decode.
   public func items<Item: BodyDecodable>(
     of type: MessageType, as item: Item.Type
   ) throws(BodyError) -> [[Item]] {
@@ -81,7 +83,7 @@ extension SimulatedServer {
 }
 
 extension ReceivedMessage {
-  /// Decodes the body as a message.
+  /// Decodes the body as a message. Throws `BodyError` if it does not decode.
   public func decoded<Message: BodyDecodable>(
     as message: Message.Type
   ) throws(BodyError) -> Message {
@@ -90,7 +92,8 @@ extension ReceivedMessage {
 }
 
 extension ReceivedStream {
-  /// Decodes the items as messages.
+  /// Decodes the whole items as messages, in the order of arrival. Throws `BodyError` if one does
+  /// not decode.
   public func decodedItems<Item: BodyDecodable>(
     as item: Item.Type
   ) throws(BodyError) -> [Item] {

@@ -169,7 +169,7 @@ extension SimulatedServer {
 
   /// Sends a request on one connection, or by default on the newest, and waits for the response.
   ///
-  /// Throws an error if the connection is not open or ends first, and
+  /// Throws an error that says how the connection has ended, if it is not open or ends first, and
   /// `CancellationError` if the task is cancelled or the server stops.
   public func ask(
     _ type: MessageType,

@@ -124,10 +124,10 @@ final class SimulatedDriver: LoopDriver {
     to address: SocketAddress,
     options: SocketOptions
   ) throws(SocketError) -> any Transport {
-    do throws(Errno) {
-      guard !isClosed else { throw Errno(ESHUTDOWN) }
-      guard !isCutOff else { throw Errno(ENETDOWN) }
-      let link = try networkState { (networkState) throws(Errno) in
+    do throws(SimulatedErrno) {
+      guard !isClosed else { throw SimulatedErrno(ESHUTDOWN) }
+      guard !isCutOff else { throw SimulatedErrno(ENETDOWN) }
+      let link = try networkState { (networkState) throws(SimulatedErrno) in
         try networkState.connect(from: index, to: address, userTimeout: options.userTimeout)
       }
       return SimulatedTransport(EndName(link: link, side: .initiator), driver: self, loop: loop)
@@ -140,10 +140,10 @@ final class SimulatedDriver: LoopDriver {
     on address: SocketAddress,
     options: SocketOptions
   ) throws(SocketError) -> any TransportListener {
-    do throws(Errno) {
-      guard !isClosed else { throw Errno(ESHUTDOWN) }
-      guard !isCutOff else { throw Errno(ENETDOWN) }
-      let listener = try networkState { (networkState) throws(Errno) in
+    do throws(SimulatedErrno) {
+      guard !isClosed else { throw SimulatedErrno(ESHUTDOWN) }
+      guard !isCutOff else { throw SimulatedErrno(ENETDOWN) }
+      let listener = try networkState { (networkState) throws(SimulatedErrno) in
         try networkState.listen(on: index, at: address, backlog: Int(options.backlog))
       }
       return SimulatedListener(listener, driver: self, loop: loop)

@@ -199,7 +199,7 @@ extension Simulation {
     return networkState { $0.openStreams(loopNames: names) }
   }
 
-  /// The addresses of open listeners.
+  /// The addresses of open listeners, in the order in which they were opened.
   public var openListeners: [SocketAddress] {
     networkState { networkState in
       networkState.addresses.listeners.values.sorted { $0.number < $1.number }.map(\.address)

@@ -181,7 +181,7 @@ public struct GreetingFields: Hashable, Sendable {
   public let maxInFlight: UInt32
   /// The silence after which a ping is sent.
   public let heartbeatInterval: Duration
-  /// The time within which any byte has to arrive after the ping.
+  /// The time within which any byte has to arrive after a ping.
   public let heartbeatTimeout: Duration
   /// The client's credential, in the application's own form; empty in a welcome.
   public let credential: [UInt8]
@@ -195,9 +195,10 @@ public struct GreetingFields: Hashable, Sendable {
   public let clientID: [UInt8]
   /// Where the client's keys are kept: 16 bytes, or none; none in a hello.
   public let keySpace: [UInt8]
-  /// For how long; zero in a hello.
+  /// How long the server keeps answers under the client's keys; zero in a hello.
   public let keyRetention: Duration
-  /// The clock of the store that keeps them, in milliseconds; 0 in a hello.
+  /// The time of the store that keeps answers under the client's keys, in milliseconds; 0 in a
+  /// hello.
   public let keyTime: UInt64
 }
 

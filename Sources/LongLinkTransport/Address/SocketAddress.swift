@@ -26,7 +26,7 @@ public struct SocketAddress: Hashable, Sendable {
     self.storage = storage
   }
 
-  /// Makes an IPv4 address from its four bytes.
+  /// Makes an IPv4 address from its four bytes, the first as written first, and a port.
   public static func ipv4(_ a: UInt8, _ b: UInt8, _ c: UInt8, _ d: UInt8, port: UInt16)
     -> SocketAddress
   {
@@ -34,7 +34,8 @@ public struct SocketAddress: Hashable, Sendable {
     return SocketAddress(.ipv4(upper | UInt32(c) << 8 | UInt32(d), port: port))
   }
 
-  /// Makes a Unix-domain address. A path that is too long for the system fails when it is used.
+  /// Makes a Unix-domain address. A path of more than 107 bytes on Linux, or 103 on macOS, fails
+  /// when it is used.
   public static func unix(path: String) -> SocketAddress {
     SocketAddress(.unix(path))
   }

@@ -3,8 +3,8 @@
 internal import Synchronization
 
 extension EventLoop {
-  /// Runs a closure on the loop, after all work that was submitted before. Callable from any
-  /// thread.
+  /// Runs a closure on the loop, after the calling thread's earlier work. Work that the loop's own
+  /// thread submits can overtake that of others. Callable from any thread.
   public func execute(_ work: @escaping @Sendable () -> Void) {
     enqueue(.closure(work))
   }
@@ -17,7 +17,7 @@ extension EventLoop {
     handOver(.closure(work))
   }
 
-  /// Runs a job of an actor that lives on the loop.
+  /// Runs a job of an actor that lives on the loop. The Swift runtime calls it, on any thread.
   public func enqueue(_ job: consuming ExecutorJob) {
     enqueue(.actorJob(UnownedJob(job)))
   }

@@ -18,7 +18,8 @@ extension EventLoop {
   /// The number of turns after a shutdown, enough for a million queued jobs.
   private static let lastTurns = 256
 
-  /// The default loop, which is created at its first use.
+  /// The loop of all clients that are given no other, which is started at its first use. Traps if
+  /// the system cannot start it.
   public static let shared: EventLoop = {
     do throws(SocketError) {
       return try EventLoop(starting: "longlink-shared", Configuration())
@@ -29,15 +30,17 @@ extension EventLoop {
 
   /// Starts a loop with its own thread, which runs until `shutDown`.
   ///
-  /// Throws if the system has no descriptor or no thread left.
+  /// Throws `SocketError` if the system has no descriptor or no thread left.
   ///
   /// - Parameters:
-  ///   - name: The name of the loop's thread, and of the loop in logs.
-  ///   - busyPoll: How long the loop polls the kernel for events before it sleeps: 0 to 1 s. A
-  ///     sleeping thread takes tens of microseconds to wake, which is most of the time of a request
-  ///     between two processes of one machine. Polling uses a whole processor core, even if nothing
-  ///     happens. Use it for loops that are hardly ever idle, or have a dedicated core.
-  ///   - stallThreshold: The duration of a turn above which the loop counts as stalled.
+  ///   - name: The name of the loop's thread, and of the loop in logs. Default: `longlink`.
+  ///   - busyPoll: How long the loop polls the kernel for events before it sleeps: 0 to 1 s,
+  ///     default 0. A sleeping thread takes tens of microseconds to wake, which is most of the time
+  ///     of a request between two processes of one machine. Polling uses a whole processor core,
+  ///     even if nothing happens. Use it for loops that are hardly ever idle, or have a dedicated
+  ///     core.
+  ///   - stallThreshold: The duration of a turn above which the loop counts as stalled. Default:
+  ///     200 ms.
   ///   - onStall: Called on the loop after a turn in which work blocked it for too long. It must
   ///     not block. It gets the loop's name, how long the loop was blocked, and the message type of
   ///     the handler that took most of the time. The type is nil if no request handler did, or if

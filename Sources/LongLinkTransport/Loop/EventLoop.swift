@@ -7,8 +7,9 @@ internal import Synchronization
 /// A thread that waits for sockets and timers, and executes actors and tasks.
 ///
 /// A loop is an executor for actors (`unownedExecutor`) and for tasks
-/// (`Task(executorPreference:)`). It runs all work serially, in the order of submission. The work
-/// must never block.
+/// (`Task(executorPreference:)`). It runs one piece of work at a time. Work of one thread runs in
+/// the order of its submission; work that the loop's own thread submits can overtake that of
+/// others. The work must never block.
 ///
 /// A task that uses an actor of the loop should prefer the loop too: Swift resumes a suspended task
 /// on its preferred executor, by default the global pool, and only then switches to the actor.

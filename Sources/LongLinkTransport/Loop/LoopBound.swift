@@ -8,7 +8,7 @@
 @frozen
 public struct LoopBound<Value>: @unchecked Sendable {
   @usableFromInline var storage: Value
-  /// The loop.
+  /// The loop on which alone the value can be accessed.
   public let loop: EventLoop
 
   /// Binds a value to a loop. The value must not be reachable from elsewhere.

@@ -31,7 +31,7 @@ public struct BytePieces<Failure: Error>: AsyncSequence, Sendable {
       try await take(actor)
     }
 
-    /// Returns the next piece, like the other form.
+    /// Returns the next piece; nil at the end, and after an error.
     public mutating func next() async throws(Failure) -> [UInt8]? {
       try await next(isolation: nil)
     }

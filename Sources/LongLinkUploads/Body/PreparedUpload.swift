@@ -58,7 +58,8 @@ public struct PreparedUpload: Sendable {
 extension PreparedUpload {
   /// Checks the parts of an upload in their order, and looks at their files, off the loop.
   ///
-  /// Throws if a file is missing or is no regular file, and for a part that is invalid.
+  /// Throws `UploadError` if a file is missing or is no regular file, and `invalidPart` for a part
+  /// that is invalid, such as a range beyond the end of its file.
   public init(
     _ parts: [UploadPart], on loop: EventLoop = .shared
   ) async throws(UploadError) {

@@ -15,7 +15,7 @@ public struct UploadContent: Sendable {
     UploadContent(source: .bytes(Array(bytes)))
   }
 
-  /// A regular file, or a range of its bytes.
+  /// A regular file, or a range of its bytes, which must not go beyond the end of the file.
   ///
   /// The file is read while it is sent, and must not change meanwhile: its size, its time of
   /// modification and its inode are compared before, during and after the reading, and a difference

@@ -2,8 +2,8 @@
 
 /// The options of an upload. Each has a default.
 public struct UploadOptions: Sendable {
-  /// The most bytes per second; nil, the default, for no limit. With a limit, an append carries at
-  /// most the bytes of one second.
+  /// The most bytes per second; nil, the default, for no limit. A number below 1 counts as 1. With
+  /// a limit, an append carries at most the bytes of one second.
   public var bytesPerSecond: Int?
   /// The path of a small file with which a later process can go on with the upload; nil, the
   /// default, for none.

@@ -7,14 +7,14 @@ internal import Synchronization
 
 /// A running append to an upload. Its functions block; only one thread at a time may call them.
 final class Append: Sendable {
-  let upload: Upload
+  let upload: UnfinishedUpload
   private let store: UploadStore
   /// Opened when the append may write no more bytes.
   let stopped = Gate<Void>()
   /// The number of bytes that this append has written.
   private let count = Mutex(0)
 
-  init(_ upload: Upload, _ store: UploadStore) {
+  init(_ upload: UnfinishedUpload, _ store: UploadStore) {
     self.upload = upload
     self.store = store
   }
@@ -23,7 +23,7 @@ final class Append: Sendable {
   /// has.
   var fencing: UploadFailure? {
     let facts = upload.factsNow
-    return facts.append === self ? nil : Upload.conflict(facts)
+    return facts.append === self ? nil : UnfinishedUpload.conflict(facts)
   }
 
   /// Writes bytes after those that were written before, and returns their number. If that is less
@@ -35,7 +35,7 @@ final class Append: Sendable {
     guard !piece.isEmpty else { return 0 }
     return try upload.work.withLock(of: upload) { work throws(UploadFailure) in
       let facts = upload.factsNow
-      guard facts.append === self else { throw Upload.conflict(facts) }
+      guard facts.append === self else { throw UnfinishedUpload.conflict(facts) }
       if work.files == nil {
         work.files = try filing { () throws(FileError) in
           try PartFiles(upload.layout, in: upload.parent.folder(upload.id))
@@ -83,7 +83,7 @@ final class Append: Sendable {
   }
 
   private func put(
-    _ piece: ArraySlice<UInt8>, _ work: inout Upload.Work
+    _ piece: ArraySlice<UInt8>, _ work: inout UnfinishedUpload.Work
   ) throws(UploadFailure) -> Int {
     if piece.isEmpty { return 0 }
     guard store.quotas.take(UInt64(piece.count), of: upload.principal) else {
@@ -109,7 +109,7 @@ final class Append: Sendable {
   func end(now: UInt64) throws(UploadFailure) -> UInt64 {
     try upload.work.withLock(of: upload) { work throws(UploadFailure) in
       let facts = upload.factsNow
-      guard facts.append === self else { throw Upload.conflict(facts) }
+      guard facts.append === self else { throw UnfinishedUpload.conflict(facts) }
       try filing { () throws(FileError) in
         try upload.endAppend(&work, now: now, lifetime: store.lifetime)
       }
@@ -118,7 +118,7 @@ final class Append: Sendable {
   }
 }
 
-extension Upload {
+extension UnfinishedUpload {
   /// The most bytes that the upload may have.
   func mostBytes(_ limits: UploadLimits) -> UInt64 {
     if let size = layout.size { return size }

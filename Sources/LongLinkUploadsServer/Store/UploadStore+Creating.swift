@@ -75,7 +75,7 @@ extension UploadStore {
   private func again(
     _ request: CreateRequest, _ id: String, now: UInt64
   ) throws(UploadFailure) -> CreateResponse {
-    let hash = Upload.hash(of: request)
+    let hash = UnfinishedUpload.hash(of: request)
     if let upload = upload(id) {
       guard upload.requestHash == hash else { throw .conflict(offset: 0, generation: 0) }
       return response(id, upload.factsNow, now: now)
@@ -88,7 +88,9 @@ extension UploadStore {
       mostAppend: UInt64(limits.maxAppendBytes))
   }
 
-  private func response(_ id: String, _ facts: Upload.Facts, now: UInt64) -> CreateResponse {
+  private func response(
+    _ id: String, _ facts: UnfinishedUpload.Facts, now: UInt64
+  ) -> CreateResponse {
     CreateResponse(
       id: id, generation: facts.generation, offset: facts.offset,
       expiresInMs: facts.expiresAt - min(now, facts.expiresAt),
@@ -107,7 +109,8 @@ extension UploadStore {
     // Beyond the client's limits nothing is created: it could not be finished.
     try finishedQuota.take(files: files, bytes: size, of: principal, now: now, counts: false)
     try quotas.addUpload(of: principal, requestSize: requestSize, files: files)
-    let upload = Upload(id: id, request, of: principal, in: unfinished, quotas, state, uncut: nil)
+    let upload = UnfinishedUpload(
+      id: id, request, of: principal, in: unfinished, quotas, state, uncut: nil)
     do throws(FileError) {
       let folder = try unfinished.makeFolder(id)
       do throws(FileError) {

@@ -10,7 +10,7 @@ struct Finishing: Sendable {
   private static let step = 4 << 20
   private static let pieceSize = 1 << 18
 
-  let upload: Upload
+  let upload: UnfinishedUpload
   let request: FinishRequest
   /// Tells this finish from others of the same upload.
   let number: UInt64
@@ -42,14 +42,14 @@ struct Finishing: Sendable {
 
   /// Whether this finish is still running: a takeover ends it, and another finish may have begun
   /// since.
-  func isCurrent(_ facts: Upload.Facts) -> Bool {
+  func isCurrent(_ facts: UnfinishedUpload.Facts) -> Bool {
     facts.phase == .finishing && facts.finish == number
   }
 
   /// Throws if another client has taken the upload over or removed it.
   private func check() throws(UploadFailure) {
     let facts = upload.factsNow
-    guard isCurrent(facts) else { throw Upload.conflict(facts) }
+    guard isCurrent(facts) else { throw UnfinishedUpload.conflict(facts) }
   }
 
   /// Reopens the upload, because the application has refused the finish.
@@ -105,7 +105,7 @@ struct Finishing: Sendable {
 
   /// Runs a step of the finish; reopens the upload if it fails.
   private func step<Value: Sendable>(
-    _ body: (inout Upload.Work) throws(UploadFailure) -> Value
+    _ body: (inout UnfinishedUpload.Work) throws(UploadFailure) -> Value
   ) throws(UploadFailure) -> Value {
     try upload.work.withLock(of: upload) { work throws(UploadFailure) in
       try check()
@@ -125,7 +125,7 @@ extension UploadStore {
     /// The upload was finished before.
     case done(FinishResponse)
     /// The upload is finished, but its folder was not moved yet.
-    case committed(Upload)
+    case committed(UnfinishedUpload)
     case hashing(Finishing)
   }
 
@@ -149,7 +149,7 @@ extension UploadStore {
             : .failure(.mismatch("the upload was finished with another size or hash"))
         }
         guard facts.phase == .open, facts.append == nil, facts.generation == request.generation
-        else { return .failure(Upload.conflict(facts)) }
+        else { return .failure(UnfinishedUpload.conflict(facts)) }
         guard facts.offset == request.size else {
           return .failure(.mismatch("the upload has \(facts.offset) bytes"))
         }
@@ -172,7 +172,7 @@ extension UploadStore {
   func endFinish(_ finishing: Finishing, now: UInt64) throws(UploadFailure) -> Settled {
     guard try finishing.isIntact() else {
       guard try remove(finishing.upload, if: finishing.isCurrent) else {
-        throw Upload.conflict(finishing.upload.factsNow)
+        throw UnfinishedUpload.conflict(finishing.upload.factsNow)
       }
       counted { $0.mismatched += 1 }
       throw .mismatch("the bytes have another hash; the upload was removed")
@@ -191,7 +191,7 @@ extension UploadStore {
 
   /// Moves a finished upload to its folder, from any state in which a crash or an error has left
   /// it.
-  func settle(_ upload: Upload, now: UInt64) throws(UploadFailure) -> Settled {
+  func settle(_ upload: UnfinishedUpload, now: UInt64) throws(UploadFailure) -> Settled {
     let record: StoredFinish? = try upload.work.withLock(of: upload) { _ throws(UploadFailure) in
       let facts = upload.factsNow
       guard case .finished(let hash) = facts.phase else { return nil }

@@ -70,7 +70,7 @@ extension UploadStore {
       }
       state.expiresAtMs = min(state.expiresAtMs, now + lifetime)
     }
-    let upload = Upload(
+    let upload = UnfinishedUpload(
       id: id, request, of: stored.principal, in: unfinished, quotas, state, uncut: 0)
     quotas.restoreUpload(
       of: stored.principal, requestSize: upload.requestSize, files: upload.layout.fileCount,

@@ -31,7 +31,7 @@ package final class UploadStore: Sendable {
   }
 
   struct Table {
-    var uploads: [String: Upload] = [:]
+    var uploads: [String: UnfinishedUpload] = [:]
     /// The finished uploads that are remembered, by ID, as in `.finished`.
     private(set) var finished: [String: Finished] = [:]
     /// The number of finished uploads of each client.
@@ -161,13 +161,13 @@ package final class UploadStore: Sendable {
   }
 
   /// The unfinished upload with an ID; nil if there is none.
-  func upload(_ id: String) -> Upload? {
+  func upload(_ id: String) -> UnfinishedUpload? {
     table.withLock(of: self) { $0.uploads[id] }
   }
 
   /// Returns an unfinished upload for a client; nil if it is finished. Throws `unknown` if the
   /// upload, finished or not, is not that client's.
-  func upload(_ id: String, for principal: String) throws(UploadFailure) -> Upload? {
+  func upload(_ id: String, for principal: String) throws(UploadFailure) -> UnfinishedUpload? {
     let (upload, owner) = table.withLock(of: self) { table in
       let upload = table.uploads[id]
       return (upload, upload?.principal ?? table.finished[id]?.principal)
@@ -202,7 +202,7 @@ package final class UploadStore: Sendable {
       mostAppend: UInt64(limits.maxAppendBytes))
   }
 
-  private func status(of facts: Upload.Facts, now: UInt64) -> StatusResponse {
+  private func status(of facts: UnfinishedUpload.Facts, now: UInt64) -> StatusResponse {
     let isFinished = if case .finished = facts.phase { true } else { false }
     return StatusResponse(
       offset: facts.offset, generation: facts.generation, state: isFinished ? .finished : .open,
@@ -226,7 +226,7 @@ package final class UploadStore: Sendable {
       upload.facts.withLock(of: upload) { facts -> UploadFailure? in
         guard facts.phase == .open, facts.append == nil, facts.offset == request.offset,
           facts.generation == request.generation
-        else { return Upload.conflict(facts) }
+        else { return UnfinishedUpload.conflict(facts) }
         facts.append = append
         return nil
       }
@@ -249,7 +249,7 @@ package final class UploadStore: Sendable {
       throw .conflict(offset: record.size, generation: record.generation)
     }
     guard try remove(upload, if: { $0.phase == .open }) else {
-      throw Upload.conflict(upload.factsNow)
+      throw UnfinishedUpload.conflict(upload.factsNow)
     }
     counted { $0.aborted += 1 }
   }
@@ -257,7 +257,7 @@ package final class UploadStore: Sendable {
   /// Removes an upload with some of its files. Returns false, and does nothing, if it is gone or
   /// `mayRemove` returns false.
   func remove(
-    _ upload: Upload, if mayRemove: (Upload.Facts) -> Bool
+    _ upload: UnfinishedUpload, if mayRemove: (UnfinishedUpload.Facts) -> Bool
   ) throws(UploadFailure) -> Bool {
     guard let bytes = upload.retire(if: mayRemove) else { return false }
     forget(upload, bytes)
@@ -282,7 +282,7 @@ package final class UploadStore: Sendable {
   }
 
   /// Takes a retired upload with `bytes` bytes out of the table and the quotas.
-  func forget(_ upload: Upload, _ bytes: UInt64) {
+  func forget(_ upload: UnfinishedUpload, _ bytes: UInt64) {
     table.withLock(of: self) { table in
       table.uploads[upload.id] = nil
       let key = Key(principal: upload.principal, key: upload.key)

@@ -7,7 +7,7 @@ internal import LongLinkOnceStore
 
 /// A statement that changes rows, and runs for most calls. It gives SQLite its values as they are;
 /// GRDB would make several objects of each.
-struct OnceStatement {
+struct SQLStatement {
   private let db: Database
   private let statement: Statement
 

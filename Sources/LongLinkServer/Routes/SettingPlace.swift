@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A line of a program.
-struct SourcePlace {
+struct SettingPlace {
   let fileID: StaticString
   let line: UInt
 

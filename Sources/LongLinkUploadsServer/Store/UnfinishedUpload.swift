@@ -9,7 +9,7 @@ internal import Synchronization
 ///
 /// `work` is locked while files are written; `facts` is never locked for long. Facts change only
 /// while `work` is locked too, so that they stay true for the thread that holds it.
-final class Upload: Sendable {
+final class UnfinishedUpload: Sendable {
   /// The phase of an upload, which decides what can be done with it.
   enum Phase: Equatable {
     case open
