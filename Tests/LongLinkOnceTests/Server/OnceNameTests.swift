@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LongLink
 import LongLinkCore
 import LongLinkDriver
 @testable import LongLinkOnce
@@ -9,7 +10,7 @@ import LongLinkTransport
 import Synchronization
 import Testing
 
-/// What a server does about spaces that may be those of a new name of its store.
+/// Servers that share a store whose name changes, and what clients make of it.
 @Suite struct OnceNameTests {
   private static let wrong = [UInt8](repeating: 5, count: 16)
 
@@ -114,6 +115,78 @@ import Testing
       #expect(!timers.contains("QuestionTimer"), "\(timers)")
       try await simulation.sleep(for: .seconds(1))
       #expect(store.script.withLock { $0.statuses } == asked)
+    }
+  }
+
+  /// Two servers that share a store, and a client of each; both are the same client to the store.
+  private func runTwo(
+    _ body:
+      @escaping @Sendable (
+        _ stages: [OnceStage], _ clients: [LongLinkClient], _ rename: () -> Void
+      ) async throws -> Void
+  ) async throws {
+    try await OnceStage.run { simulation, memory in
+      let stores = (0..<2).map { _ in ScriptedStore(memory, clock: simulation.clock) }
+      var (stages, clients): ([OnceStage], [LongLinkClient]) = ([], [])
+      for store in stores {
+        let stage = try await OnceStage(simulation, store: store)
+        var configuration = ClientConfiguration(servers: [stage.server.endpoint])
+        configuration.identity.client = try ClientIdentity(bytes: [UInt8](repeating: 7, count: 16))
+        let client = try LongLinkClient(configuration, on: simulation.mainLoop)
+        try await client.connect()
+        stages.append(stage)
+        clients.append(client)
+      }
+      try await body(stages, clients) {
+        for store in stores { store.script.withLock { $0.name = [9, 9] } }
+      }
+      for client in clients { await client.close() }
+      for stage in stages { await stage.server.shutDown(within: .zero) }
+    }
+  }
+
+  @Test func `a ticket of a new name runs at a server that has not heard of it`() async throws {
+    try await runTwo { stages, clients, rename in
+      let once = RequestOptions(idempotencyKey: [7], retry: .once)
+      rename()
+      // The refusal says the new name, and the request runs over the same connection.
+      #expect(try await clients[0].request(OnceStage.quick, [1], options: once) == [1])
+      let ticket = try await clients[0].ticket(key: [8])
+      let kept = try #require(ticket.bytes)
+      let options = RequestOptions(ticket: ticket)
+      #expect(try await clients[0].request(OnceStage.quick, [1], options: options) == [1])
+
+      let again = try #require(OnceTicket(bytes: kept))
+      let repeats = RequestOptions(ticket: again)
+      #expect(try await clients[1].request(OnceStage.quick, [1], options: repeats) == [1])
+      #expect(again.isReplayed)
+      // The client takes over the new name when it is refused.
+      #expect(try await clients[1].request(OnceStage.quick, [1], options: once) == [1])
+      #expect(stages[0].runs([7]) == 1 && stages[1].runs([7]) == 0)
+      #expect(stages[0].runs([8]) == 1 && stages[1].runs([8]) == 0)
+      for (stage, client) in zip(stages, clients) {
+        #expect(await client.counters().connects == 1)
+        #expect(await stage.server.counters().connectionsAccepted == 1)
+      }
+    }
+  }
+
+  @Test func `a ticket of an old name does not run, and the next ticket does`() async throws {
+    try await runTwo { stages, clients, rename in
+      let old = try await clients[0].ticket(key: [8])
+      rename()
+      for client in clients {
+        let options = RequestOptions(ticket: old)
+        let error = await #expect(throws: LongLinkError.self) {
+          try await client.request(OnceStage.quick, [1], options: options)
+        }
+        #expect(error?.response == .preconditionFailed && error?.delivery == .refused)
+        let next = RequestOptions(ticket: try await client.ticket(key: [9]))
+        #expect(try await client.request(OnceStage.quick, [1], options: next) == [1])
+        #expect(await client.counters().connects == 1)
+      }
+      #expect(stages[0].runs([8]) + stages[1].runs([8]) == 0)
+      #expect(stages[0].runs([9]) + stages[1].runs([9]) == 1)
     }
   }
 }

@@ -83,8 +83,8 @@ import Testing
       let body = try OnceRequest(key: Array("k".utf8)).hex
       let call = try await server.call(
         "10", "--hex", body, "--once", "--ticket", stage.path("ticket"))
-      #expect(call.code == 1)
-      #expect(call.errors.contains("its ticket is of another store, retention or user"))
+      #expect(call.code == 5)
+      #expect(call.errors.contains("the request is of another store, retention or user"))
       #expect(call.errors.contains("delivery: sent"))
     }
   }
@@ -115,8 +115,9 @@ import Testing
       #expect(try OnceRecord(nobody).delivery == "sent")
       let second = try await RunningServer("--once", "memory", "--port", first.port)
       let call = try await stage.call(second, stage.ticket)
-      #expect(call.code == 1)
-      #expect(try OnceRecord(call).delivery == "sent")
+      #expect(call.code == 5)
+      let record = try OnceRecord(call)
+      #expect(record.code == 412 && record.delivery == "sent")
       #expect(try OnceRecord(await stage.call(second)).runs == 1)
     }
   }
