@@ -156,6 +156,38 @@ import Testing
     }
   }
 
+  @Test func `requests run once on a connection that is prepared, also with a ticket`()
+    async throws
+  {
+    let ticket = try #require(OnceTicket(key: [5]))
+    let errors = Tally<LongLinkError>()
+    let configure = { @Sendable (configuration: inout ClientConfiguration) in
+      configuration.prepare = { peer in
+        _ = try await peer.request(1, [1], options: OnceTests.options)
+        do {
+          let options = RequestOptions(ticket: ticket)
+          #expect(try await peer.request(1, [2], options: options) == [7])
+        } catch let error as LongLinkError {
+          errors.add(error)
+          throw error
+        }
+      }
+    }
+    try await OnceTests.run(configure: configure) { server, client, _ in
+      // The connection ends before the answer to the ticket's request, and its next one is refused.
+      server.on(1, [.reply(), .reset, .reply(), .refuse(.overloaded), .reply([7])])
+      server.on(2, .reply())
+      _ = try await client.request(2, [])
+      #expect(errors.elements.map(\.code) == [.connectionLost, .rejected])
+      #expect(errors.elements.map(\.delivery) == [.sent, .sent] && ticket.mayHaveRun)
+      let sent = try OnceTests.sent(to: server)
+      #expect(sent.count == 6 && sent.allSatisfy { $0.keySpace == Self.space })
+      #expect([1, 3, 5].allSatisfy { sent[$0].idempotencyKey == [5] })
+      #expect(Set([1, 3, 5].map { sent[$0].keyTime }).count == 1)
+      #expect(Set([0, 2, 4].map { sent[$0].idempotencyKey }).count == 3)
+    }
+  }
+
   @Test func `two requests with one ticket state the same`() async throws {
     try await OnceTests.run { server, client, simulation in
       server.on(1, .delay(.seconds(1), then: .reply([7])))
