@@ -104,7 +104,7 @@ struct ServeCommand: AsyncParsableCommand {
     Output.logToStandardError()
     if forDemo { ParentWatch.start() }
     let tls = try security.makeTLS()
-    let once = try once.open()
+    let once = try await once.open()
     let server = try makeServer(tls, once)
     DemoRoutes.install(on: server, noting: try self.once.effects())
     if let uploads {

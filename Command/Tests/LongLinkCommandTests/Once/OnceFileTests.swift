@@ -58,6 +58,39 @@ import Testing
     }
   }
 
+  @Test func `what ran after a backup does not run again once the backup is put back`()
+    async throws
+  {
+    try await OnceStage.run { stage in
+      let file = stage.path("answers.sqlite")
+      let first = try await RunningServer("--once", file)
+      #expect(try await stage.call(first, key: "before").code == 0)
+      first.tool.send(SIGTERM)
+      #expect(await first.tool.finish().code == 0)
+      let copy = stage.path("copy.sqlite")
+      try FileManager.default.copyItem(atPath: file, toPath: copy)
+
+      let second = try await RunningServer("--once", file, "--port", first.port)
+      #expect(try await stage.call(second, stage.ticket).code == 0)
+      second.tool.send(SIGTERM)
+      #expect(await second.tool.finish().code == 0)
+      try FileManager.default.removeItem(atPath: file)
+      try FileManager.default.moveItem(atPath: copy, toPath: file)
+
+      let third = try await RunningServer("--once", file, "--once-restored", "--port", first.port)
+      let call = try await stage.call(third, stage.ticket)
+      #expect(call.code == 5)
+      let record = try OnceRecord(call)
+      #expect(record.code == 412 && record.delivery == "sent")
+      // In that process nothing has run before.
+      #expect(try OnceRecord(await stage.call(third)).runs == 1)
+      third.tool.send(SIGTERM)
+      let finished = await third.tool.finish()
+      #expect(finished.code == 0)
+      #expect(finished.errors.contains("\(file) has a new name"), "\(finished.errors)")
+    }
+  }
+
   @Test func `a file in a folder that is not there is refused`() async throws {
     let server = try await Tool.run("serve", "--port", "0", "--once", "/no/such/folder/file")
     #expect(server.code == 1)
