@@ -83,15 +83,34 @@ struct OnceServingOptions: ParsableArguments {
     #endif
   }
 
-  /// Closes a store that `open` has opened, once its server has shut down.
-  static func close(_ configuration: OnceConfiguration?) async throws {
+  /// Closes a store that `open` has opened, once its server has shut down. Throws if that takes
+  /// longer than `bound`: another program may have the file locked.
+  func close(_ configuration: OnceConfiguration?, within bound: Duration) async throws {
     #if SQLite
+    guard let store = configuration?.store as? SQLiteOnceStore else { return }
+    let ends = AsyncThrowingStream<Bool, any Error> { end in
+      Task {
+        do {
+          try await store.close()
+          end.yield(true)
+        } catch {
+          end.finish(throwing: error)
+        }
+      }
+      Task {
+        try? await Task.sleep(for: bound)
+        end.yield(false)
+      }
+    }
     do {
-      try await (configuration?.store as? SQLiteOnceStore)?.close()
+      if try await ends.first(where: { _ in true }) == true { return }
+      Output.error(
+        "\(once ?? ""): the file was not closed within \(bound), perhaps because another program "
+          + "has it locked. The next start finds what was written")
     } catch {
       Output.error("\(error)")
-      throw ExitCode(ExitStatus.failure)
     }
+    throw ExitCode(ExitStatus.failure)
     #endif
   }
 
