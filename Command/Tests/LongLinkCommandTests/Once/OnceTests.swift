@@ -138,6 +138,27 @@ import Testing
     }
   }
 
+  @Test func `what became of requests is in the statistics, and the handlers that run on`()
+    async throws
+  {
+    try await OnceStage.run { stage in
+      let server = try await RunningServer("--once", "memory")
+      for _ in 0..<2 { #expect(try await stage.call(server, stage.ticket).code == 0) }
+      var stats = try await server.stats()
+      #expect(stats.onceRequests == ["run": 1, "replayed": 1])
+      #expect(stats.onceRecords == 1 && stats.onceBytes > 100 && stats.onceDetached == 0)
+
+      let call = try Tool(stage.arguments(server.port, delay: 60_000))
+      try await server.untilRunning(call)
+      call.send(SIGKILL)
+      while stats.onceDetached == 0 {
+        try Task.checkCancellation()
+        stats = try await server.stats()
+      }
+      #expect(stats.onceDetached == 1 && stats.onceRequests["run"] == 2)
+    }
+  }
+
   @Test func `a key of more than 255 bytes is answered with 400`() async throws {
     try await OnceStage.run { stage in
       let server = try await RunningServer()
