@@ -428,8 +428,8 @@ let package = Package(
     .testTarget(
       name: "LongLinkOnceTests",
       dependencies: [
-        "LongLinkDriver", "LongLinkCore", "LongLinkOnce", "LongLinkOnceStore", "LongLinkServer",
-        "LongLinkTesting", "LongLinkTransport",
+        "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkOnce", "LongLinkOnceStore",
+        "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings

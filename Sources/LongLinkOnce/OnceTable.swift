@@ -24,18 +24,10 @@ final class OnceTable: Sendable {
     var status: OnceStoreStatus
     /// When the store said so, by the loops' clock.
     var asked: LinkInstant
-    /// The last question for the store's name: when it began, and whether it was answered.
-    var question: (start: LinkInstant, answer: NameAnswer)?
+    /// The question for the store's name.
+    var question = NameQuestion()
     /// Opened when there are no runs any more.
     var idle: Gate<Void>?
-  }
-
-  /// What has become of a question for the store's name.
-  enum NameAnswer {
-    /// There is no answer yet: look again later.
-    case open
-    case known
-    case failed
   }
 
   let store: any OnceStore
@@ -49,7 +41,7 @@ final class OnceTable: Sendable {
   let detachedTimeout: Int64
   let hasher = OnceHasher()
   let log: PeerLog
-  private let state: Mutex<State>
+  let state: Mutex<State>
   /// The number of the last begin. It counts from a random number, so that no other server's begin
   /// has the same; to ask the system for each would cost more than the rest.
   private let lastBegin: Atomic<Int64>
@@ -111,40 +103,6 @@ final class OnceTable: Sendable {
       return isNew
     }
     if isNew { nameNumber.add(1, ordering: .releasing) }
-  }
-
-  /// The shortest time between two questions for the store's name, in nanoseconds.
-  private static let pauseOfQuestions: Int64 = 100_000_000
-
-  /// Asks for the store's name, if that has not been asked since an instant; on the loop. There is
-  /// one question at a time, for all who want to know.
-  func askName(since instant: LinkInstant, on loop: EventLoop) -> NameAnswer {
-    let now = loop.driver.now
-    let answer = state.withLock { state -> NameAnswer? in
-      if let last = state.question {
-        if last.answer == .open { return .open }
-        if last.start >= instant { return last.answer }
-        if now - last.start < Self.pauseOfQuestions { return .open }
-      }
-      state.question = (now, .open)
-      return nil
-    }
-    if let answer { return answer }
-    call(on: loop) { [store] in
-      try await store.status()
-    } then: { [self] (outcome: StoreCall<OnceStoreStatus>.Outcome) in
-      var answer = NameAnswer.failed
-      switch outcome {
-      case .returned(.success(let status)):
-        learn(status, askedAt: now, at: loop.driver.now)
-        answer = .known
-      case .returned(.failure(let error)): failed("status", error, at: loop.now)
-      case .late: failed("status", nil, at: loop.now)
-      case .returnedLate: return
-      }
-      state.withLock { $0.question = (now, answer) }
-    }
-    return .open
   }
 
   /// The space of a scope, a hash of the store's name, the retention and the scope; and that name.
@@ -276,11 +234,13 @@ extension OnceTable: OnceKeeper {
   /// Lets no handler begin any more, and nobody tell the store again. Returns what still runs.
   @discardableResult
   private func stop() async -> [Run] {
-    let (runs, retrying) = state.withLock { state in
+    let (runs, retrying, question) = state.withLock { state in
       isStopped.store(true, ordering: .releasing)
       defer { state.retrying = [:] }
-      return (Array(state.runs.values), Array(state.retrying.values))
+      return (Array(state.runs.values), Array(state.retrying.values), state.question.stop())
     }
+    if let (timer, loop) = question.timer { await loop.run { loop.cancel(timer) } }
+    for run in question.waiting { run.loop.runOnLoop { run.hearsName(.failed) } }
     for run in Self.sorted(runs + retrying) { await run.loop.run { run.stopTimers() } }
     return Self.sorted(runs)
   }

@@ -167,13 +167,12 @@ final class Run: OnceRun {
 
   func ask(_ placement: HandlerPlacement) {
     state.withLock { $0.placement = placement }
-    if storeName == nil { askName() } else { ask() }
+    if storeName == nil { table.askName(for: self, arrivedAt: arrival) } else { ask() }
   }
 
-  /// Asks for the store's name before its begin; on the loop.
-  private func askName() {
-    switch table.askName(since: arrival, on: loop) {
-    case .open: pause(10) { $0.askName() }
+  /// The store has said its name, or has not when it was asked; on the loop.
+  func hearsName(_ answer: NameQuestion.Answer) {
+    switch answer {
     case .failed: end(OnceTable.noStore)
     case .known:
       let named = client.named

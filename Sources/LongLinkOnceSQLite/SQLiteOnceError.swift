@@ -68,7 +68,7 @@ extension SQLiteOnceError {
     case .SQLITE_CORRUPT, .SQLITE_NOTADB:
       self.init(
         .damaged, path,
-        "\(text). Restore a backup and call renew(), or move the store's files away")
+        "\(text). Restore a backup, with `renew()`, or move the store's files away")
     case .SQLITE_BUSY, .SQLITE_LOCKED:
       self.init(.busy, path, "\(text). Keep the transactions of other connections short")
     default:

@@ -114,7 +114,8 @@ public final class SQLiteOnceStore: OnceStore {
   ///
   /// Call it once after the file was restored from a backup, or from a snapshot of the machine,
   /// before a server uses the store: requests that ran after the backup are not in it. Records stay
-  /// as they are. It throws an `SQLiteOnceError` if the file cannot be written.
+  /// as they are. It throws an `SQLiteOnceError` if the file cannot be written. Of the command,
+  /// `longlink serve --once FILE --once-restored` calls it.
   public func renew() async throws {
     do {
       try await writer.rename()

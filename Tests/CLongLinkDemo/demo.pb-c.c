@@ -187,6 +187,12 @@ void   longlink__demo__fail_request__free_unpacked
   assert(message->base.descriptor == &longlink__demo__fail_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   longlink__demo__stats_reply__once_requests_entry__init
+                     (Longlink__Demo__StatsReply__OnceRequestsEntry         *message)
+{
+  static const Longlink__Demo__StatsReply__OnceRequestsEntry init_value = LONGLINK__DEMO__STATS_REPLY__ONCE_REQUESTS_ENTRY__INIT;
+  *message = init_value;
+}
 void   longlink__demo__stats_reply__init
                      (Longlink__Demo__StatsReply         *message)
 {
@@ -796,7 +802,58 @@ const ProtobufCMessageDescriptor longlink__demo__fail_request__descriptor =
   (ProtobufCMessageInit) longlink__demo__fail_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor longlink__demo__stats_reply__field_descriptors[6] =
+static const ProtobufCFieldDescriptor longlink__demo__stats_reply__once_requests_entry__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Longlink__Demo__StatsReply__OnceRequestsEntry, key),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT64,
+    offsetof(Longlink__Demo__StatsReply__OnceRequestsEntry, has_value),
+    offsetof(Longlink__Demo__StatsReply__OnceRequestsEntry, value),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned longlink__demo__stats_reply__once_requests_entry__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange longlink__demo__stats_reply__once_requests_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor longlink__demo__stats_reply__once_requests_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "longlink.demo.StatsReply.OnceRequestsEntry",
+  "OnceRequestsEntry",
+  "Longlink__Demo__StatsReply__OnceRequestsEntry",
+  "longlink.demo",
+  sizeof(Longlink__Demo__StatsReply__OnceRequestsEntry),
+  2,
+  longlink__demo__stats_reply__once_requests_entry__field_descriptors,
+  longlink__demo__stats_reply__once_requests_entry__field_indices_by_name,
+  1,  longlink__demo__stats_reply__once_requests_entry__number_ranges,
+  (ProtobufCMessageInit) longlink__demo__stats_reply__once_requests_entry__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor longlink__demo__stats_reply__field_descriptors[10] =
 {
   {
     "connections",
@@ -870,9 +927,61 @@ static const ProtobufCFieldDescriptor longlink__demo__stats_reply__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "once_requests",
+    7,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Longlink__Demo__StatsReply, n_once_requests),
+    offsetof(Longlink__Demo__StatsReply, once_requests),
+    &longlink__demo__stats_reply__once_requests_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "once_detached",
+    8,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT64,
+    offsetof(Longlink__Demo__StatsReply, has_once_detached),
+    offsetof(Longlink__Demo__StatsReply, once_detached),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "once_records",
+    9,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT64,
+    offsetof(Longlink__Demo__StatsReply, has_once_records),
+    offsetof(Longlink__Demo__StatsReply, once_records),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "once_bytes",
+    10,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT64,
+    offsetof(Longlink__Demo__StatsReply, has_once_bytes),
+    offsetof(Longlink__Demo__StatsReply, once_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned longlink__demo__stats_reply__field_indices_by_name[] = {
   0,   /* field[0] = connections */
+  9,   /* field[9] = once_bytes */
+  7,   /* field[7] = once_detached */
+  8,   /* field[8] = once_records */
+  6,   /* field[6] = once_requests */
   5,   /* field[5] = protocol_violations */
   3,   /* field[3] = requests_cancelled */
   1,   /* field[1] = requests_received */
@@ -882,7 +991,7 @@ static const unsigned longlink__demo__stats_reply__field_indices_by_name[] = {
 static const ProtobufCIntRange longlink__demo__stats_reply__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 10 }
 };
 const ProtobufCMessageDescriptor longlink__demo__stats_reply__descriptor =
 {
@@ -892,7 +1001,7 @@ const ProtobufCMessageDescriptor longlink__demo__stats_reply__descriptor =
   "Longlink__Demo__StatsReply",
   "longlink.demo",
   sizeof(Longlink__Demo__StatsReply),
-  6,
+  10,
   longlink__demo__stats_reply__field_descriptors,
   longlink__demo__stats_reply__field_indices_by_name,
   1,  longlink__demo__stats_reply__number_ranges,

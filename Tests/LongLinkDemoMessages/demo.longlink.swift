@@ -88,6 +88,14 @@ package nonisolated struct StatsReply: Swift.Hashable, Swift.Sendable {
   package var responsesSent: Swift.UInt64 = 0
   /// Connections that were closed because the peer broke a rule.
   package var protocolViolations: Swift.UInt64 = 0
+  /// Requests that were to run once, by what became of them, as the server's counter `onceRequests`.
+  package var onceRequests: [Swift.String: Swift.UInt64] = [:]
+  /// Handlers that still run although the requests for which they were called have ended.
+  package var onceDetached: Swift.UInt64 = 0
+  /// Records that are kept in memory, expired ones that are not removed yet included; 0 with a file.
+  package var onceRecords: Swift.UInt64 = 0
+  /// The bytes of these records.
+  package var onceBytes: Swift.UInt64 = 0
 
   /// Makes a message. Omitted fields have the values that absent fields decode to.
   package init(
@@ -96,7 +104,11 @@ package nonisolated struct StatsReply: Swift.Hashable, Swift.Sendable {
     requestsRunning: Swift.UInt64 = 0,
     requestsCancelled: Swift.UInt64 = 0,
     responsesSent: Swift.UInt64 = 0,
-    protocolViolations: Swift.UInt64 = 0
+    protocolViolations: Swift.UInt64 = 0,
+    onceRequests: [Swift.String: Swift.UInt64] = [:],
+    onceDetached: Swift.UInt64 = 0,
+    onceRecords: Swift.UInt64 = 0,
+    onceBytes: Swift.UInt64 = 0
   ) {
     self.connections = connections
     self.requestsReceived = requestsReceived
@@ -104,6 +116,15 @@ package nonisolated struct StatsReply: Swift.Hashable, Swift.Sendable {
     self.requestsCancelled = requestsCancelled
     self.responsesSent = responsesSent
     self.protocolViolations = protocolViolations
+    self.onceRequests = onceRequests
+    self.onceDetached = onceDetached
+    self.onceRecords = onceRecords
+    self.onceBytes = onceBytes
+  }
+
+  fileprivate nonisolated struct OnceRequestsEntry {
+    var key: Swift.String = ""
+    var value: Swift.UInt64 = 0
   }
 }
 
@@ -428,6 +449,25 @@ nonisolated extension LongLinkDemoMessages::StatsReply: LongLinkProtobufC::Proto
         unsafe message.has_protocol_violations = 1
         unsafe message.protocol_violations = value.protocolViolations
       }
+      if !value.onceRequests.isEmpty {
+        // Sorted by key, because a dictionary has no stable order.
+        let entries = value.onceRequests.sorted { $0.key < $1.key }
+          .map { LongLinkDemoMessages::StatsReply.OnceRequestsEntry(key: $0.key, value: $0.value) }
+        unsafe message.n_once_requests = entries.count
+        unsafe message.once_requests = try arena.messages(entries)
+      }
+      if value.onceDetached != 0 {
+        unsafe message.has_once_detached = 1
+        unsafe message.once_detached = value.onceDetached
+      }
+      if value.onceRecords != 0 {
+        unsafe message.has_once_records = 1
+        unsafe message.once_records = value.onceRecords
+      }
+      if value.onceBytes != 0 {
+        unsafe message.has_once_bytes = 1
+        unsafe message.once_bytes = value.onceBytes
+      }
     },
     read: { reader in
       var value = LongLinkDemoMessages::StatsReply()
@@ -445,6 +485,40 @@ nonisolated extension LongLinkDemoMessages::StatsReply: LongLinkProtobufC::Proto
           value.responsesSent = try reader.uint64()
         case 6:
           value.protocolViolations = try reader.uint64()
+        case 7:
+          let entry: LongLinkDemoMessages::StatsReply.OnceRequestsEntry = try reader.message()
+          value.onceRequests[entry.key] = entry.value
+        case 8:
+          value.onceDetached = try reader.uint64()
+        case 9:
+          value.onceRecords = try reader.uint64()
+        case 10:
+          value.onceBytes = try reader.uint64()
+        default: try reader.skip()
+        }
+      }
+      return value
+    }
+  )
+}
+
+nonisolated extension LongLinkDemoMessages::StatsReply.OnceRequestsEntry: LongLinkProtobufC::ProtobufCBody {
+  /// The functions that encode and decode the message.
+  fileprivate static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::StatsReply.OnceRequestsEntry> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::StatsReply.OnceRequestsEntry>(
+    initialize: CLongLinkDemo::longlink__demo__stats_reply__once_requests_entry__init,
+    fill: { message, value, arena in
+      unsafe message.key = try arena.string(value.key)
+      unsafe message.has_value = 1
+      unsafe message.value = value.value
+    },
+    read: { reader in
+      var value = LongLinkDemoMessages::StatsReply.OnceRequestsEntry()
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.key = try reader.string()
+        case 2:
+          value.value = try reader.uint64()
         default: try reader.skip()
         }
       }

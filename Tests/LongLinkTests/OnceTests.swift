@@ -103,15 +103,33 @@ import Testing
     }
   }
 
-  @Test func `a request that may have run goes nowhere else`() async throws {
+  @Test func `a request that may have run states the same everywhere`() async throws {
     try await Self.run { server, client, _ in
       server.on(1) { [server] _ in
+        guard server.requests(of: 1).count == 1 else { return Self.elsewhere(Self.otherSpace) }
         server.handshake = .welcome(keySpace: Self.otherSpace)
         return .reset
       }
       let error = try await failure { try await client.request(1, [1], options: Self.options) }
-      #expect(error.code == .connectionLost && error.delivery == .sent)
+      #expect(error.response == .preconditionFailed && error.delivery == .sent)
       #expect(error.detail.contains("kept elsewhere"), "\(error)")
+      #expect(server.connectionsAccepted == 2)
+      let sent = try Self.sent(to: server)
+      #expect(sent.map(\.keySpace) == [Self.space, Self.space])
+      #expect(sent[0].keyTime == sent[1].keyTime)
+    }
+  }
+
+  @Test func `where the server of the next connection keeps no answers, it is not sent again`()
+    async throws
+  {
+    try await Self.run { server, client, _ in
+      server.on(1) { [server] _ in
+        server.handshake = .normal
+        return .reset
+      }
+      let error = try await failure { try await client.request(1, [1], options: Self.options) }
+      #expect(error.code == .unsupported && error.delivery == .sent, "\(error)")
       #expect(server.requests(of: 1).count == 1 && server.connectionsAccepted == 2)
     }
   }

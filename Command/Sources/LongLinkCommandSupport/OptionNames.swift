@@ -25,6 +25,7 @@ package enum OptionNames {
     "identity.clientID": "--identity",
     "once": "--once",
     "once.retention": "--once-retention",
+    "renew()": "--once-restored",
     "identity.client": "--identity",
   ]
 

@@ -28,6 +28,7 @@ import Testing
     ["serve", "--once", "memory", "--once-retention", "0"],
     ["serve", "--once", "memory", "--once-retention", "0.0001"],
     ["serve", "--once", "memory", "--once-retention", "9999999"],
+    ["serve", "--once-restored"], ["serve", "--once", "memory", "--once-restored"],
     ["call", "1", "--ticket", "/a"], ["call", "1", "--once", "--ticket", "/a", "--count", "2"],
     ["call", "1", "--once", "--ticket", "/a", "--http", "http://127.0.0.1:1/longlink/v1"],
     ["call", "1", "--once", "--ticket", "/dev/null"], ["call", "1", "--once", "--ticket", "/"],

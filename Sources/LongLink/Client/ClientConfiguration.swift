@@ -53,9 +53,11 @@ public struct ClientConfiguration: Sendable {
   /// function that ignores its cancellation goes on beside the next call.
   ///
   /// Requests through its argument fail with `overloaded` instead of waiting for room, and are not
-  /// retried: the next connect repeats all of it. Those that go on when it has returned, such as a
-  /// stream, stay on the connection until they end. The renewal of a credential on a connection
-  /// does not call it, and neither do short links, each of which carries a single request.
+  /// retried: the next connect repeats all of it. One with `RetryMode.once` runs once, but the next
+  /// connect makes it as a new one; give it an `OnceTicket` to repeat it. Those that go on when it
+  /// has returned, such as a stream, stay on the connection until they end. The renewal of a
+  /// credential on a connection does not call it, and neither do short links, each of which carries
+  /// a single request.
   public var prepare: (@Sendable (Peer) async throws -> Void)?
   /// Functions that are called before each request of the client, in this order: for trace
   /// contexts, measurements and refusals. Default: none.

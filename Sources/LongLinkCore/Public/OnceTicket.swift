@@ -63,8 +63,8 @@ public final class OnceTicket: Sendable {
   /// The ticket as 26 to 280 bytes, for ``init(bytes:)``; nil until it knows where the answer is
   /// kept.
   ///
-  /// Once you have read the bytes, the ticket is good for that place alone: a request with it is
-  /// not sent to a server that keeps other answers, even if it has certainly not run.
+  /// Once you have read the bytes, the ticket is good for that place alone: a server that keeps
+  /// other answers refuses a request with it with 412, even if it has certainly not run.
   public var bytes: [UInt8]? {
     guard let kept = state.withLock({ $0.once.keep() }) else { return nil }
     let time = (0..<8).map { UInt8(truncatingIfNeeded: kept.time >> (56 - 8 * $0)) }

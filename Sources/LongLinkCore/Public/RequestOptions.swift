@@ -31,8 +31,8 @@ public enum RetryMode: Hashable, Sendable {
   /// The request runs once, and is retried as with `idempotent`. The server keeps its answer under
   /// a key, by which it recognises a retry: the idempotency key, or else 16 random bytes.
   ///
-  /// A request that may have run is sent again only to a server that keeps the same answers.
-  /// Elsewhere it fails with delivery `sent`. If the server keeps no answers for this client, the
+  /// A server that keeps other answers refuses a request that may have run, which then fails with
+  /// delivery `sent`. If the server keeps no answers for this client, the
   /// request fails with `unsupported` before it is sent. Only a client's requests run once, and no
   /// streams; a dialect has no such requests.
   case once

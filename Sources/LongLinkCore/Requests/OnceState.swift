@@ -16,15 +16,13 @@ package struct OnceStatement: Equatable, Sendable {
 /// What a request that runs once has stated, over all of its attempts.
 ///
 /// Until an attempt may have run, each attempt states what holds on its own link. From then on, all
-/// state the same, and go only where it holds: a server elsewhere would run the request again.
+/// state the same: where something else holds, the server refuses them.
 package struct OnceState: Equatable, Sendable {
   /// What becomes of an attempt.
   package enum Attempt: Equatable, Sendable {
     case states(OnceStatement)
     /// The server keeps no records for this client.
     case notKept
-    /// The server keeps them elsewhere, and the request may have run, or its ticket names a space.
-    case keptElsewhere
   }
 
   /// How often a request takes over what a refusal says of its space and time.
@@ -66,6 +64,9 @@ package struct OnceState: Equatable, Sendable {
 
   /// Decides what an attempt over a link states. `terms` are those of the link; those of a short
   /// link, which waits for none, are the last that the client knows.
+  ///
+  /// A request that names another space than they do is sent all the same: a server that shares its
+  /// store with others may not have heard of a new name yet, and looks before it refuses.
   package mutating func attempt(
     under terms: OnceTerms?, isShort: Bool, mayHaveRun: Bool, at now: LinkInstant
   ) -> Attempt {
@@ -77,10 +78,7 @@ package struct OnceState: Equatable, Sendable {
       (self.space, time) = (terms.space, terms.time(at: now))
       return .states(OnceStatement(key: key, space: terms.space, time: time))
     }
-    if !isShort {
-      guard let terms else { return .notKept }
-      guard terms.space == space else { return .keptElsewhere }
-    }
+    guard isShort || terms != nil else { return .notKept }
     return .states(OnceStatement(key: key, space: space, time: time))
   }
 

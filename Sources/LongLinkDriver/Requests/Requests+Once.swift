@@ -56,13 +56,6 @@ extension Requests {
         throw Unsendable(.tooLarge, OnceText.tooLong(statement.key.count))
       }
       return statement
-    case .keptElsewhere where table.past(of: id) == .sent:
-      throw Unsendable(
-        .connectionLost,
-        "its connection was lost, and the answers of this server are kept elsewhere: it may have "
-          + "run there, and would run again here")
-    case .keptElsewhere:
-      throw Unsendable(.unsupported, "its ticket is of another store, retention or user")
     case .notKept, nil:
       throw Unsendable(.unsupported, OnceText.notKept)
     }
@@ -121,8 +114,7 @@ extension Requests {
       return past == .sent
         ? "the answers of this client are kept elsewhere now, or this request's time is over: it "
           + "would run again"
-        : "the server does not keep the answers of this client where the request says, or its "
-          + "time is not near the server's"
+        : "the request is of another store, retention or user, or its time is not near the server's"
     case (.conflict, true):
       return "the key was used for other bytes, and that request may have run: a retry with the "
         + "key is refused again"

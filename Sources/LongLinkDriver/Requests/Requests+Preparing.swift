@@ -5,7 +5,8 @@ internal import LongLinkTransport
 
 extension Requests {
   /// Sends a request over a link that is being prepared, or fails it: it does not wait, and no
-  /// other link ever carries it.
+  /// other link ever carries it. One that runs once has a ticket, which says so where nothing is
+  /// retried.
   package func submit(
     _ type: MessageType, _ body: consuming RequestBody, _ options: borrowing RequestOptions,
     _ completion: consuming Completion, defaults: RequestDefaults, over link: Link
@@ -14,21 +15,21 @@ extension Requests {
     defer { handlersDeferred &-= 1 }
     let now = loop.now
     var options = copy options
-    let runsOnce = options.runsOnce
-    options.ticket = nil
+    if options.runsOnce, options.ticket == nil {
+      let key = options.idempotencyKey
+      options.ticket = OnceTicket(key: key.isEmpty ? loop.randomKey() : key)
+    }
     options.retry = .never
     // Requests of the client may wait in their order for the current link.
     options.isOrdered = nil
     let deadline = deadline(of: completion, options, at: now, defaults)
     counters.submitted += 1
-    guard let id = table.nextID() else { return turnAway(type, completion, nil) }
+    guard let id = table.nextID() else { return turnAway(type, completion, options.ticket) }
     let request = PendingRequest(
       type, body, options, from: now, until: deadline, offline: .failUnlessConnecting, completion)
+    if request.runsOnce { beginOnce(id, options) }
     register(id, request, options, at: now)
     do throws(Unsendable) {
-      guard !runsOnce else {
-        throw Unsendable(.unsupported, "no request runs once while its connection is prepared")
-      }
       try check(request, isTakenBy: link)
       let sent = try send(id, request, on: link, at: now)
       table.placed(id, on: link.id, sent.position, isTimeTold: sent.isTimeTold)

@@ -47,7 +47,7 @@ extension OnceLedger.State {
       before.store == after.store, before.principal == after.principal,
       !request.isShared, request.uses.count(where: { $0.result == nil }) == 0
     else { return }
-    let isElsewhere = error.response == .preconditionFailed || error.isKeptElsewhere
+    let isElsewhere = error.response == .preconditionFailed
     // A handler that completes its record itself may leave it unknown what became of that.
     let isGone = error.response == .gone && request.plan.work != .completing
     guard isElsewhere || isGone else { return }
@@ -158,9 +158,4 @@ extension OnceLedger {
 extension OnceLedger.Request {
   /// Whether all uses are of one request, so that it runs once for them together.
   var isOneOrTicket: Bool { plan.identification != .key || uses.count == 1 }
-}
-
-extension LongLinkError {
-  /// Whether a request was not sent, or not again, because the server keeps other answers.
-  fileprivate var isKeptElsewhere: Bool { detail.contains("kept elsewhere") }
 }

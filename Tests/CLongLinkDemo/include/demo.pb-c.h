@@ -20,6 +20,7 @@ typedef struct Longlink__Demo__TicksRequest Longlink__Demo__TicksRequest;
 typedef struct Longlink__Demo__Tick Longlink__Demo__Tick;
 typedef struct Longlink__Demo__FailRequest Longlink__Demo__FailRequest;
 typedef struct Longlink__Demo__StatsReply Longlink__Demo__StatsReply;
+typedef struct Longlink__Demo__StatsReply__OnceRequestsEntry Longlink__Demo__StatsReply__OnceRequestsEntry;
 typedef struct Longlink__Demo__CountRequest Longlink__Demo__CountRequest;
 typedef struct Longlink__Demo__SumReply Longlink__Demo__SumReply;
 typedef struct Longlink__Demo__FeedRequest Longlink__Demo__FeedRequest;
@@ -86,6 +87,18 @@ struct  Longlink__Demo__FailRequest
     , 0, 0, NULL }
 
 
+struct  Longlink__Demo__StatsReply__OnceRequestsEntry
+{
+  ProtobufCMessage base;
+  char *key;
+  protobuf_c_boolean has_value;
+  uint64_t value;
+};
+#define LONGLINK__DEMO__STATS_REPLY__ONCE_REQUESTS_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__stats_reply__once_requests_entry__descriptor) \
+    , NULL, 0, 0 }
+
+
 struct  Longlink__Demo__StatsReply
 {
   ProtobufCMessage base;
@@ -101,10 +114,18 @@ struct  Longlink__Demo__StatsReply
   uint64_t responses_sent;
   protobuf_c_boolean has_protocol_violations;
   uint64_t protocol_violations;
+  size_t n_once_requests;
+  Longlink__Demo__StatsReply__OnceRequestsEntry **once_requests;
+  protobuf_c_boolean has_once_detached;
+  uint64_t once_detached;
+  protobuf_c_boolean has_once_records;
+  uint64_t once_records;
+  protobuf_c_boolean has_once_bytes;
+  uint64_t once_bytes;
 };
 #define LONGLINK__DEMO__STATS_REPLY__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__stats_reply__descriptor) \
-    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    , 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,NULL, 0, 0, 0, 0, 0, 0 }
 
 
 struct  Longlink__Demo__CountRequest
@@ -297,6 +318,9 @@ Longlink__Demo__FailRequest *
 void   longlink__demo__fail_request__free_unpacked
                      (Longlink__Demo__FailRequest *message,
                       ProtobufCAllocator *allocator);
+/* Longlink__Demo__StatsReply__OnceRequestsEntry methods */
+void   longlink__demo__stats_reply__once_requests_entry__init
+                     (Longlink__Demo__StatsReply__OnceRequestsEntry         *message);
 /* Longlink__Demo__StatsReply methods */
 void   longlink__demo__stats_reply__init
                      (Longlink__Demo__StatsReply         *message);
@@ -482,6 +506,9 @@ typedef void (*Longlink__Demo__Tick_Closure)
 typedef void (*Longlink__Demo__FailRequest_Closure)
                  (const Longlink__Demo__FailRequest *message,
                   void *closure_data);
+typedef void (*Longlink__Demo__StatsReply__OnceRequestsEntry_Closure)
+                 (const Longlink__Demo__StatsReply__OnceRequestsEntry *message,
+                  void *closure_data);
 typedef void (*Longlink__Demo__StatsReply_Closure)
                  (const Longlink__Demo__StatsReply *message,
                   void *closure_data);
@@ -520,6 +547,7 @@ extern const ProtobufCMessageDescriptor longlink__demo__ticks_request__descripto
 extern const ProtobufCMessageDescriptor longlink__demo__tick__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__fail_request__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__stats_reply__descriptor;
+extern const ProtobufCMessageDescriptor longlink__demo__stats_reply__once_requests_entry__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__count_request__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__sum_reply__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__feed_request__descriptor;

@@ -234,6 +234,7 @@ final class ScriptedStore: OnceStore {
     var name: [UInt8]?
     var statuses = 0
     var failingStatuses = 0
+    var statusDelay = Duration.zero
   }
 
   private struct Failure: Error {}
@@ -249,11 +250,12 @@ final class ScriptedStore: OnceStore {
 
   func status() async throws -> OnceStoreStatus {
     var status = memory.statusNow
-    let (name, fails) = script.withLock { script in
+    let (name, fails, delay) = script.withLock { script in
       script.statuses += 1
       script.failingStatuses -= 1
-      return (script.name, script.failingStatuses >= 0)
+      return (script.name, script.failingStatuses >= 0, script.statusDelay)
     }
+    if delay > .zero { try await clock.sleep(for: delay) }
     if fails { throw Failure() }
     if let name { status.name = name }
     return status

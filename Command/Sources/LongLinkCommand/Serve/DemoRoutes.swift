@@ -93,6 +93,10 @@ enum DemoRoutes {
       requestsRunning: UInt64(counters.requestsRunning),
       requestsCancelled: connections.handlersCancelled + connections.handlersAbandoned,
       responsesSent: connections.responsesSent,
-      protocolViolations: counters.violations.values.reduce(0, +))
+      protocolViolations: counters.violations.values.reduce(0, +),
+      onceRequests: counters.onceRequests,
+      onceDetached: UInt64(counters.onceDetached),
+      onceRecords: UInt64(counters.onceRecords),
+      onceBytes: UInt64(counters.onceBytes))
   }
 }

@@ -26,6 +26,14 @@ struct OnceServingOptions: ParsableArguments {
     transform: Values.time)
   private var onceRetention: Duration?
 
+  @Flag(
+    help: """
+      Give the file of --once a new name, at the one start after it was replaced by a backup or \
+      with the machine's snapshot. It lacks what ran since then: under the new name, a request \
+      that may have run before this start is refused, and does not run again.
+      """)
+  private var onceRestored = false
+
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
@@ -35,6 +43,9 @@ struct OnceServingOptions: ParsableArguments {
 
   func validate() throws {
     if once == "" { throw ValidationError("--once is `memory` or the path of a file.") }
+    if onceRestored, once == nil || once == "memory" {
+      throw ValidationError("--once-restored needs --once with a file.")
+    }
     guard let onceRetention else { return }
     guard once != nil else { throw ValidationError("--once-retention needs --once.") }
     guard onceRetention >= .milliseconds(1) else {
@@ -43,18 +54,24 @@ struct OnceServingOptions: ParsableArguments {
   }
 
   /// Opens the store; returns nil if requests do not run once.
-  func open() throws -> OnceConfiguration? {
+  func open() async throws -> OnceConfiguration? {
     guard let once else { return nil }
     var configuration = OnceConfiguration(
-      store: once == "memory" ? .memory() : try OnceServingOptions.file(once))
+      store: once == "memory" ? .memory() : try await openFile(once))
     if let onceRetention { configuration.retention = onceRetention }
     return configuration
   }
 
-  private static func file(_ path: String) throws -> any OnceStore {
+  private func openFile(_ path: String) async throws -> any OnceStore {
     #if SQLite
-    do throws(SQLiteOnceError) {
-      return try SQLiteOnceStore(path: path)
+    do {
+      let store = try SQLiteOnceStore(path: path)
+      guard onceRestored else { return store }
+      try await store.renew()
+      Output.error(
+        "\(path) has a new name: requests from before this start do not run again, and get no "
+          + "answers. Leave out --once-restored at the next start")
+      return store
     } catch {
       Output.error("\(error)")
       throw ExitCode(ExitStatus.failure)
@@ -66,15 +83,34 @@ struct OnceServingOptions: ParsableArguments {
     #endif
   }
 
-  /// Closes a store that `open` has opened, once its server has shut down.
-  static func close(_ configuration: OnceConfiguration?) async throws {
+  /// Closes a store that `open` has opened, once its server has shut down. Throws if that takes
+  /// longer than `bound`: another program may have the file locked.
+  func close(_ configuration: OnceConfiguration?, within bound: Duration) async throws {
     #if SQLite
+    guard let store = configuration?.store as? SQLiteOnceStore else { return }
+    let ends = AsyncThrowingStream<Bool, any Error> { end in
+      Task {
+        do {
+          try await store.close()
+          end.yield(true)
+        } catch {
+          end.finish(throwing: error)
+        }
+      }
+      Task {
+        try? await Task.sleep(for: bound)
+        end.yield(false)
+      }
+    }
     do {
-      try await (configuration?.store as? SQLiteOnceStore)?.close()
+      if try await ends.first(where: { _ in true }) == true { return }
+      Output.error(
+        "\(once ?? ""): the file was not closed within \(bound), perhaps because another program "
+          + "has it locked. The next start finds what was written")
     } catch {
       Output.error("\(error)")
-      throw ExitCode(ExitStatus.failure)
     }
+    throw ExitCode(ExitStatus.failure)
     #endif
   }
 

@@ -30,13 +30,16 @@ struct ServeCommand: AsyncParsableCommand {
 
       With --once requests of every type can run once, if the client asks for it, as \
       `longlink call --once` does. One process at a time has the file of answers; beside it are \
-      others, whose names end with -wal, -shm and .lock.
+      others, whose names end with -wal, -shm and .lock. While another program, such as sqlite3, \
+      has the file locked, the start waits 2 seconds for each step, and then exits with code 1.
 
       With --tls-certificate the files are looked at every 10 seconds, and at SIGHUP: new \
       connections use what has changed, unless it does not fit together, which is logged.
 
-      On SIGTERM or SIGINT it lets running requests finish for at most 8 seconds, and exits with \
-      code 0 after 10 seconds at the latest. A second signal ends it at once.
+      On SIGTERM or SIGINT it lets running requests finish for at most 7 seconds, and exits after \
+      10 seconds at the latest: with code 0, or with 1 if the file of answers could not be closed, \
+      because another program had it locked. A second signal ends it at once, as does the first \
+      one before it listens.
       """)
 
   @OptionGroup private var place: ListenOptions
@@ -104,7 +107,7 @@ struct ServeCommand: AsyncParsableCommand {
     Output.logToStandardError()
     if forDemo { ParentWatch.start() }
     let tls = try security.makeTLS()
-    let once = try once.open()
+    let once = try await once.open()
     let server = try makeServer(tls, once)
     DemoRoutes.install(on: server, noting: try self.once.effects())
     if let uploads {
@@ -141,12 +144,14 @@ struct ServeCommand: AsyncParsableCommand {
     // Its requests have ended with the server's.
     await gateway?.shutDown(within: .seconds(1))
     #endif
-    try await OnceServingOptions.close(once)
+    try await self.once.close(once, within: ServeCommand.closeTime)
   }
 
   /// How long running requests go on after a signal. Another second passes if streams have to be
   /// told of their end, and their clients do not read.
-  private static let drainTime = Duration.seconds(8)
+  private static let drainTime = Duration.seconds(7)
+  /// How long the file of answers may take to be closed. SQLite waits 2 s for other programs.
+  private static let closeTime = Duration.seconds(2)
 
   #if HTTP
   /// Makes the gateway that `--http` asks for.

@@ -83,8 +83,8 @@ import Testing
       let body = try OnceRequest(key: Array("k".utf8)).hex
       let call = try await server.call(
         "10", "--hex", body, "--once", "--ticket", stage.path("ticket"))
-      #expect(call.code == 1)
-      #expect(call.errors.contains("its ticket is of another store, retention or user"))
+      #expect(call.code == 5)
+      #expect(call.errors.contains("the request is of another store, retention or user"))
       #expect(call.errors.contains("delivery: sent"))
     }
   }
@@ -115,8 +115,9 @@ import Testing
       #expect(try OnceRecord(nobody).delivery == "sent")
       let second = try await RunningServer("--once", "memory", "--port", first.port)
       let call = try await stage.call(second, stage.ticket)
-      #expect(call.code == 1)
-      #expect(try OnceRecord(call).delivery == "sent")
+      #expect(call.code == 5)
+      let record = try OnceRecord(call)
+      #expect(record.code == 412 && record.delivery == "sent")
       #expect(try OnceRecord(await stage.call(second)).runs == 1)
     }
   }
@@ -134,6 +135,27 @@ import Testing
       let record = try OnceRecord(call)
       #expect(record.code == 412 && record.delivery == "sent")
       #expect(try OnceRecord(await stage.call(server)).runs == 2)
+    }
+  }
+
+  @Test func `what became of requests is in the statistics, and the handlers that run on`()
+    async throws
+  {
+    try await OnceStage.run { stage in
+      let server = try await RunningServer("--once", "memory")
+      for _ in 0..<2 { #expect(try await stage.call(server, stage.ticket).code == 0) }
+      var stats = try await server.stats()
+      #expect(stats.onceRequests == ["run": 1, "replayed": 1])
+      #expect(stats.onceRecords == 1 && stats.onceBytes > 100 && stats.onceDetached == 0)
+
+      let call = try Tool(stage.arguments(server.port, delay: 60_000))
+      try await server.untilRunning(call)
+      call.send(SIGKILL)
+      while stats.onceDetached == 0 {
+        try Task.checkCancellation()
+        stats = try await server.stats()
+      }
+      #expect(stats.onceDetached == 1 && stats.onceRequests["run"] == 2)
     }
   }
 
