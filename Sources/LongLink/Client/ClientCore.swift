@@ -90,6 +90,7 @@ final class ClientCore {
     if configuration.reconnect.errorRatio?.countsDeadlines == true {
       requests.onExpired = { [unowned self] in tell(.long(.outcome($0, isError: true))) }
     }
+    loop.driver.hosts(self)
   }
 
   /// Whether neither connections nor short links are left.
@@ -232,6 +233,11 @@ extension ClientCore {
     let left = connections.filter(\.awaitsEnd)
     if left.count > ClientCore.mostLeft { left[0].link.close(.closedHere) }
   }
+}
+
+extension ClientCore: LoopResident {
+  /// The handlers of servers' requests that have not returned, a line each.
+  var unfinished: [String] { connections.flatMap(\.link.unfinishedHandlers) }
 }
 
 extension ClientConfiguration {

@@ -34,9 +34,9 @@ package final class ItemChannel {
   /// The type of the request, for errors.
   private let type: MessageType
   /// The method of the request, for errors.
-  private let method: MethodName?
+  let method: MethodName?
   /// The directions in which this side may send and receive.
-  private let shape: StreamShape
+  let shape: StreamShape
   let isRequester: Bool
   /// The requester's window, in bytes; nil for the configured size.
   private let window: Int?
@@ -58,7 +58,7 @@ package final class ItemChannel {
   /// How the exchange has ended; nil while it goes on. For a responder, it is always an error.
   @safe @exclusivity(unchecked) package private(set) var outcome: Outcome?
   /// Whether the requester has ended its items. The exchange goes on.
-  private var peerHasEnded = false
+  private(set) var peerHasEnded = false
   /// Whether the requester's response has begun to arrive, so that no item has a time limit.
   private var isBeingAnswered = false
   /// The link of an ended exchange, as long as items count there that the application has not
@@ -66,7 +66,7 @@ package final class ItemChannel {
   private var pastPort: LoopBound<StreamPort>?
 
   // While a half is changed it calls nothing, so it needs no exclusivity checks at run time.
-  @safe @exclusivity(unchecked) private var reading = ItemReading()
+  @safe @exclusivity(unchecked) private(set) var reading = ItemReading()
   @safe @exclusivity(unchecked) var writing = ItemWriting()
   private var timer: LoopTimer?
 

@@ -64,6 +64,7 @@ final class ServerLane {
     }
     defaults = RequestDefaults(
       timeout: configuration.timeouts.request.clampedNanoseconds, offline: .wait)
+    loop.driver.hosts(self)
   }
 
   /// Makes this lane's share of the server's memory budget.
