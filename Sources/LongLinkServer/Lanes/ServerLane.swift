@@ -246,8 +246,8 @@ final class ServerLane {
     }
     // A short link carries a single exchange, so its peer is of no use to the application.
     guard !link.connection.settings.isShort else { return }
-    link.log(.debug, "Connection opened", ["name": "\(PeerText(link.connection.agreement.name))"])
-    connection.wasOpened = true
+    connection.openedAt = loop.now
+    connection.logOpening()
     if isNew { hooks.connect?(connection.peer) }
     hooks.connectionOpened?(connection.peer)
   }
