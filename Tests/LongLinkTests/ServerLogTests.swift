@@ -51,9 +51,9 @@ import Testing
     }
   }
 
-  @Test func `a server warns of rules that allow nobody`() async throws {
+  @Test func `a server warns of rules that allow no client`() async throws {
     let warning = """
-      Access rules need a principal, and no client gets one: they allow nobody. \
+      Access rules need a principal, and no client gets one: they allow no client. \
       Set `identity.authenticate`.
       """
     func told(

@@ -173,7 +173,7 @@ extension ClientCore {
       requests.failWaiting(all: failing == .all) { operation, _ in error(operation) }
     }
     guard resumesConnect else { return }
-    // Short links are a connection too, to whoever waits for one.
+    // For callers that wait for a connection, short links are one too.
     resumeConnectWaiters(failing == .none ? .success(()) : .failure(error("connect")))
   }
 

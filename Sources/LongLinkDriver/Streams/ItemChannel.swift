@@ -355,7 +355,7 @@ extension ItemChannel {
     if let resume = reading.drain() { resume(.ended(.success([]))) }
   }
 
-  /// Drops all items from now on, because nobody will read them.
+  /// Drops all items from now on, because the application will not read them.
   package func discardItems() { reportTaken(reading.discard()) }
 }
 
@@ -363,7 +363,7 @@ extension ItemChannel {
 
 extension ItemChannel: TimerHandler {
   private func armForReading() {
-    // While a stream waits to be opened again, nobody can send its items.
+    // While a stream waits to be opened again, no peer can send its items.
     guard let itemTimeout, !isBeingAnswered, !isResuming || port != nil else { return }
     reading.deadline = loop.now + itemTimeout
     arm()
@@ -390,7 +390,7 @@ extension ItemChannel: TimerHandler {
     }
     if writing.expires(at: now) {
       failWriters(error(.deadlineExceeded, "the peer took no item within \(itemTimeText)"))
-      // An item that the connection has taken is given up by nobody else.
+      // Only this gives up an item that the connection has taken.
       writing.onLate?()
     }
     arm()

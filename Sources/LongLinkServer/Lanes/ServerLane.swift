@@ -29,7 +29,7 @@ final class ServerLane {
   var greetings: [UInt64: ProxyGreeting] = [:]
   private let totals = ConnectionTotals()
   private var requestTotals = RequestCounters()
-  /// The calls of `authenticate`; nil if the server authenticates nobody.
+  /// The calls of `authenticate`; nil if the server authenticates no clients.
   private let authentications: AuthenticationQueue?
   private var credentialsExpired: UInt64 = 0
   private var pushesUnhandled: UInt64 = 0
@@ -97,7 +97,8 @@ final class ServerLane {
   /// The connections that hold memory, the heaviest first.
   ///
   /// If clients at one address make no progress, each of their connections weighs as much as all of
-  /// these together. So many that hold little do not outlast one that moves much data.
+  /// these together. So a large number of connections that hold little do not outlast one that
+  /// moves much data.
   private var heaviest: [ServerConnection] {
     var stalled: [SocketAddress.Group: Int] = [:]
     let weights = connections.values.map { connection in
