@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-// The command `longlink`: a package of its own, so that whoever links the library fetches nothing
-// for it.
+// The command `longlink`: a package of its own, so that programs that link the library fetch
+// nothing for it.
 var swiftSettings: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .strictMemorySafety(),

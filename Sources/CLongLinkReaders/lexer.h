@@ -56,7 +56,7 @@ typedef struct {
 size_t cll_lexer_run(
     cll_lexer *lexer, const uint8_t *bytes, size_t end, size_t enough, size_t longest);
 
-/// The bytes have moved to the front by so many places.
+/// The bytes have moved to the front by `count` places.
 void cll_lexer_moved(cll_lexer *lexer, size_t count);
 
 #endif

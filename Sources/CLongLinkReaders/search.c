@@ -40,7 +40,7 @@ void cll_xml_begin_search(cll_xml *reader, size_t place) {
   reader->lexer.detail = NULL;
 }
 
-// Each of them may be parsed to the end of the document again. So many are enough for any that is honest.
+// Each of them may be parsed to the end of the document again. This number is enough for any honest document.
 static const size_t most_tries = 64;
 
 bool cll_xml_search(cll_xml *reader) {

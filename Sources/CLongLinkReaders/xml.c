@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Expat gets at most about so many bytes at a time: it copies what is left when an element is ready.
+// The most bytes, approximately, that expat gets at a time: it copies what is left when an element is ready.
 static const size_t step_size = 8192;
 
-// An error element is looked for in so many bytes of a section that does not end.
+// The number of bytes of a section that does not end in which an error element is looked for.
 static const size_t kept_size = 16384;
 
 // The most bytes of a character in the input.

@@ -10,7 +10,7 @@
 #define EMPTY_COST 16
 // The records of a handshake: a chain of 100 KB in the smallest sensible pieces.
 #define MOST_HANDSHAKE 512
-// After so many records a connection counts as used, and keeps its buffers until it is released.
+// After this number of records a connection counts as used, and keeps its buffers until it is released.
 // Heartbeats between two releases are fewer.
 #define MOST_IDLE_RECORDS 16
 

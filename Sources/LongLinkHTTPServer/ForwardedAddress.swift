@@ -20,8 +20,8 @@ struct ForwardedAddress: Sendable {
   /// Returns the address of the client: the last address in the header that is not a trusted
   /// proxy's.
   ///
-  /// An unreadable entry ends the search, since nobody has checked the entries before it: the
-  /// address after it counts.
+  /// An unreadable entry ends the search, since no trusted proxy has checked the entries before it:
+  /// the address after it counts.
   func client(_ socket: SocketAddress?, _ headers: HTTPHeaders) -> SocketAddress? {
     guard !trusted.isEmpty, let socket, isTrusted(socket) else { return socket }
     var found = socket

@@ -201,8 +201,8 @@ package nonisolated struct FeedRequest: Swift.Hashable, Swift.Sendable {
   package var nodes: Swift.UInt32 = 0
   /// The time between two of them.
   package var intervalMilliseconds: Swift.UInt32 = 0
-  /// After so many the document breaks off, with an element `error` that contains a text, or an
-  /// object {"error":…}. 0, or a number above `nodes`: never.
+  /// After this number of nodes the document breaks off, with an element `error` that contains a
+  /// text, or an object {"error":…}. 0, or a number above `nodes`: never.
   package var failAfter: Swift.UInt32 = 0
 
   /// Makes a message. Omitted fields have the values that absent fields decode to.

@@ -102,14 +102,59 @@ import Testing
       _ = try await waiting
     }
     #expect(error.code == .timeLimit)
+    #expect(error.state.contains(#"on loop "main": request 6 from 127.0.0.1:"#), "\(error)")
     #expect(
-      error.state.contains(
-        #"on loop "main": request 6 to 127.0.0.1:49152 (serial 50): sent, without its response, "#
-      ), "\(error)")
+      error.state.contains(" to 127.0.0.1:49152 (serial 50): sent, without its response, until 1"))
     #expect(
       error.state.contains(#"on loop "other": request 8 (serial 50): waiting for a connection: "#))
     #expect(error.state.contains(#"loop "main": timers ("#))
     #expect(!error.state.contains("outside the simulation"))
+  }
+
+  @Test func `open streams are listed on both sides, with their items`() async throws {
+    let error = try await fail { simulation in
+      let server = try LongLinkServer(
+        listen: .host("10.0.0.1", port: 9000), on: [simulation.eventLoop(named: "server")])
+      let watch = RPCMethod<[UInt8], Streamed<[UInt8]>>(7, "Watch", of: "test.Hub")
+      let report = RPCMethod<Streamed<[UInt8]>, [UInt8]>(8, "Report", of: "test.Hub")
+      server.routeStream(watch) { _, _, writer in
+        for number: UInt8 in 1...3 { try await writer.write([number]) }
+        try await simulation.sleep(for: .seconds(1_000_000))
+      }
+      server.routeStream(report) { _, items in
+        for try await _ in items {}
+        return []
+      }
+      try await server.start()
+      let client = try LongLinkClient(to: server.endpoint, on: simulation.mainLoop)
+      let reports = simulation.spawn {
+        try await client.sendItems(report) { writer in
+          for number: UInt8 in 1...2 { try await writer.write([number]) }
+          try await simulation.sleep(for: .seconds(1_000_000))
+        }
+      }
+      for try await _ in client.stream(watch, resuming: { _ in [] }) {}
+      _ = try await reports.value
+    }
+    #expect(
+      error.state.contains(
+        """
+        on loop "main": stream test.Hub/Watch (type 7) from 198.18.0.1:49152 to 10.0.0.1:9000 \
+        (serial 50): sent, without its response; 3 items came, the application awaits the next; \
+        it is opened again when it is cut off
+        """), "\(error)")
+    #expect(
+      error.state.contains(
+        """
+        on loop "server": handler of test.Hub/Report (type 8) from 198.18.0.1:49152 (serial 51): \
+        has not returned; 2 items came, the handler awaits the next
+        """), "\(error)")
+    #expect(
+      error.state.contains(
+        """
+        on loop "server": handler of test.Hub/Watch (type 7) from 198.18.0.1:49152 (serial 50): \
+        has not returned\n
+        """), "\(error)")
   }
 
   @Test func `a client on a real loop is named with what it connects to`() async throws {

@@ -132,6 +132,50 @@ import Testing
     }
   }
 
+  @Test func `while a client is away, it is in no list and gets no push, not even afterwards`()
+    async throws
+  {
+    try await Stage.simulate { stage, _ in
+      let told = ToldClients()
+      let server = try await stage.serve(setUp: told.setUp) {
+        $0.identity.linger = .seconds(30)
+        $0.identity.authenticate = { try AuthenticationTests.byKey($0) }
+      }
+      let identity = try Self.identity(1)
+      func connect() throws -> LongLinkClient {
+        try stage.client(of: server) {
+          $0.identity.client = identity
+          $0.identity.credential = { Array("key-ann".utf8) }
+          $0.identity.sendsCredentialUnencrypted = true
+        }
+      }
+      let client = try connect()
+      _ = try await client.request(.echo, [])
+      let peer = try #require(server.peers(of: "ann").first)
+      #expect(await server.peers() == [peer])
+      await client.close()
+      try await stage.until { await server.counters().openConnections == 0 }
+      // It counts as a client, and has not left; but there is no way to it.
+      #expect(await server.counters().clients == 1 && told.count("client 1 left") == 0)
+      #expect(await server.peers().isEmpty && server.peers(of: "ann").isEmpty)
+      #expect(try await server.push(to: "ann", 7, [1]) == BroadcastReport())
+      #expect(try await server.broadcast(7, [2]) == BroadcastReport())
+      #expect(try await failure { try await peer.push(7, [3]) }.code == .closed)
+      try await stage.clientLoop.sleep(for: .seconds(20))
+      let again = try connect()
+      let pushes = Tally<[UInt8]>()
+      again.onPush(7) { pushes.add($0.body) }
+      _ = try await again.request(.echo, [])
+      #expect(await server.peers() == [peer] && server.peers(of: "ann") == [peer])
+      try await peer.push(7, [4])
+      #expect(try await server.push(to: "ann", 7, [5]).queued == 1)
+      #expect(try await server.broadcast(7, [6]).queued == 1)
+      try await stage.until { pushes.elements.count == 3 }
+      #expect(pushes.elements == [[4], [5], [6]])
+      #expect(told.count("client 1") == 1 && told.count("client 1 left") == 0)
+    }
+  }
+
   @Test func `no more clients are waited for than may be connected`() async throws {
     try await Stage.simulate { stage, _ in
       let told = ToldClients()

@@ -198,7 +198,7 @@ import Testing
       }
       let error = try await failure { try await client.request(7, []) }
       #expect(error.response == .unauthenticated && error.delivery == .answered)
-      #expect(error.detail.contains("nobody was authenticated"), "\(error)")
+      #expect(error.detail.contains("it was not authenticated"), "\(error)")
     }
   }
 }

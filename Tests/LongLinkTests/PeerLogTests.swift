@@ -43,6 +43,12 @@ import Testing
     #expect(told.dropFirst(6).allSatisfy { $0.metadata["suppressed"] == "19999" })
   }
 
+  @Test func `usual lines do not hold back warnings with the same message`() {
+    for _ in 0..<100 { log.log(.info, "It ended", at: Self.seconds(0)) { [:] } }
+    log.log(.warning, "It ended", at: Self.seconds(0)) { [:] }
+    #expect(lines.all.count == 6 && lines.all.last?.level == .warning)
+  }
+
   @Test func `one kind does not hold back another`() {
     for _ in 0..<100 { log.log(.info, "One", at: Self.seconds(0)) { [:] } }
     log.log(.info, "Other", at: Self.seconds(0)) { [:] }

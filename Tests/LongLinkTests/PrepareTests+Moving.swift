@@ -10,6 +10,17 @@ import Testing
 
 /// Clients that move to a connection that is being prepared.
 extension PrepareTests {
+  @Test func `a client that is made of endpoints prepares its connections, too`() async throws {
+    try await run { stage, server, _, seen, _ in
+      let client = try LongLinkClient(to: server.endpoint, on: stage.clientLoop) { peer in
+        _ = try await peer.request(.register, [0])
+      }
+      _ = try await client.request(.echo, [1])
+      #expect(seen.types == [.register, .echo])
+      await client.close()
+    }
+  }
+
   private struct NotNow: Error {}
 
   @Test(arguments: [true, false])

@@ -51,9 +51,9 @@ import Testing
     }
   }
 
-  @Test func `a server warns of rules that allow nobody`() async throws {
+  @Test func `a server warns of rules that allow no client`() async throws {
     let warning = """
-      Access rules need a principal, and no client gets one: they allow nobody. \
+      Access rules need a principal, and no client gets one: they allow no client. \
       Set `identity.authenticate`.
       """
     func told(
@@ -84,6 +84,87 @@ import Testing
         ) { body, _ in body }
       } == ["29, 30, talk.Talk/Say"])
   }
+
+  // MARK: Clients and requests, at the default level
+
+  @Test func `a server says which clients come and go, and what they have done`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(configure: {
+        $0.logger = lines.logger(from: .info)
+        $0.identity.authenticate = { try AuthenticationTests.byKey($0) }
+      })
+      let client = try stage.client(of: server) {
+        $0.name = "oven\ncritical: forged"
+        $0.identity.credential = { Array("key-ann".utf8) }
+        $0.identity.sendsCredentialUnencrypted = true
+      }
+      for _ in 0..<3 { _ = try await client.request(.echo, []) }
+      _ = try await failure { try await client.request(99, []) }
+      try await stage.clientLoop.sleep(for: .seconds(5))
+      await client.close()
+      try await stage.until { await server.counters().openConnections == 0 }
+      let told = lines.all.filter { $0.metadata["connection"] != nil }
+      #expect(
+        told.map(\.message) == ["Connection opened", "Refused a request", "Connection ended"])
+      let (opened, refused, ended) = (told[0], told[1], told[2])
+      for line in [opened, refused, ended] {
+        #expect(line.level == .info && line.metadata["connection"] == "1")
+        #expect(line.metadata["principal"] == "ann" && line.metadata["peer"] != nil, "\(line)")
+      }
+      #expect(opened.metadata["tls"] == "off" && opened.metadata["client"] == "1")
+      #expect(opened.metadata["name"] == #"oven\ncritical: forged"#)
+      #expect(refused.metadata["code"] == "404" && refused.metadata["type"] == "99")
+      #expect(refused.metadata["detail"] == "no handler for message type 99")
+      #expect(ended.metadata["requests"] == "3" && ended.metadata["refused"] == "1")
+      #expect(ended.metadata["reason"] == "closedByPeer" && ended.metadata["client"] == "1")
+      let age = try #require(ended.metadata["ageMs"].flatMap(Int.init))
+      #expect((5_000..<5_100).contains(age))
+    }
+  }
+
+  @Test func `clients that come and go, and refused requests of each kind, are few lines`()
+    async throws
+  {
+    try await Stage.simulate { stage, simulation in
+      let server = try await stage.serve(setUp: { $0.routeBasics() }) {
+        $0.logger = lines.logger(from: .info)
+        $0.limits.maxInFlight = 2
+      }
+      for _ in 0..<100 {
+        let client = try await SimulatedClient.connect(
+          to: server.addresses[0], on: stage.clientLoop)
+        _ = try await client.sayHello()
+        client.close()
+        try await stage.until { await server.counters().openConnections == 0 }
+      }
+      #expect(lines.all("Connection opened").count == 3)
+      #expect(lines.all("Connection ended").count == 3)
+      let client = try await SimulatedClient.connect(
+        to: server.addresses[0], on: stage.clientLoop)
+      _ = try await client.sayHello()
+      for serial: UInt32 in 0..<1_000 { client.send(.request(99, serial: 50 + serial)) }
+      for serial: UInt32 in 0..<1_000 { client.send(.request(.hang, serial: 2_000 + serial)) }
+      try await stage.until { await server.counters().connections.refused == 1_998 }
+      let refused = lines.all("Refused a request")
+      let codes = refused.map { $0.metadata["code"] ?? "none" }
+      #expect(codes == ["404", "404", "404", "429", "429", "429"])
+      #expect(refused.last?.metadata["detail"] == "more than 2 concurrent requests")
+      #expect(lines.all.count == 13)
+    }
+  }
+
+  @Test func `a server whose logger wants warnings alone says nothing of them`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(configure: { $0.logger = lines.logger(from: .notice) })
+      let client = try stage.client(of: server)
+      _ = try await failure { try await client.request(99, []) }
+      await client.close()
+      try await stage.until { await server.counters().openConnections == 0 }
+      #expect(lines.all.isEmpty)
+    }
+  }
+
+  // MARK: What peers make of it
 
   @Test func `a client's text cannot forge a line, and its goaways cannot flood the log`()
     async throws

@@ -122,8 +122,8 @@ extension ListenCommand {
     return false
   }
 
-  /// What to say about so many dropped pushes. Nil until they are twice as many as the last time,
-  /// so that there are few lines, whatever the server sends.
+  /// What to say about the number of dropped pushes. Nil until they are twice as many as the last
+  /// time, so that there are few lines, whatever the server sends.
   static func report(of dropped: UInt64, after reported: inout UInt64) -> String? {
     guard dropped > 0, dropped >= 2 * reported else { return nil }
     reported = dropped

@@ -64,8 +64,8 @@ int cll_signals_open(void);
 int cll_signal_next(int descriptor);
 
 /// Catches the next signal of this number, which comes out of the pipe. The one after it has its former
-/// effect again. A signal that the process ignores stays ignored: whoever has started the process wants
-/// that, such as `nohup`. Returns 0 or an errno. Catch no number that is caught already.
+/// effect again. A signal that the process ignores stays ignored: what has started the process, such as
+/// `nohup`, wants that. Returns 0 or an errno. Catch no number that is caught already.
 int cll_signal_catch(int number);
 
 /// Gives a signal its former effect, unless it has another handler by now.

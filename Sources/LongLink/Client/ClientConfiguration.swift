@@ -24,7 +24,7 @@ public struct ClientConfiguration: Sendable {
   /// A dialect's heartbeat times replace `heartbeat.interval` and `heartbeat.timeout`.
   public var dialect = Dialect.native
   /// The security of the connections to servers: `.tls(…)`, with the product LongLinkTLS. Default
-  /// nil: the connections are not encrypted, and whoever is on the path can read and change
+  /// nil: the connections are not encrypted, and an attacker on the path can read and change
   /// everything.
   ///
   /// Short links are secured by their way, for example a URL with `https`.

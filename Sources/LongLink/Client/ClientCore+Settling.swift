@@ -5,8 +5,8 @@ import LongLinkDriver
 import LongLinkCore
 @_spi(Loop) import LongLinkTransport
 
-// How facts reach the machine, and what follows. Whoever has learned something tells it with `tell`
-// or, if something is to be done before its effects, with `note` and then `settle`.
+// How facts reach the machine, and what follows. Code that has learned something tells it with
+// `tell` or, if something is to be done before its effects, with `note` and then `settle`.
 
 extension ClientCore: TimerHandler {
   enum Timer: UInt64 {

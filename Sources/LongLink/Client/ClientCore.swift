@@ -90,6 +90,7 @@ final class ClientCore {
     if configuration.reconnect.errorRatio?.countsDeadlines == true {
       requests.onExpired = { [unowned self] in tell(.long(.outcome($0, isError: true))) }
     }
+    loop.driver.hosts(self)
   }
 
   /// Whether neither connections nor short links are left.
@@ -172,7 +173,7 @@ extension ClientCore {
       requests.failWaiting(all: failing == .all) { operation, _ in error(operation) }
     }
     guard resumesConnect else { return }
-    // Short links are a connection too, to whoever waits for one.
+    // For callers that wait for a connection, short links are one too.
     resumeConnectWaiters(failing == .none ? .success(()) : .failure(error("connect")))
   }
 
@@ -232,6 +233,11 @@ extension ClientCore {
     let left = connections.filter(\.awaitsEnd)
     if left.count > ClientCore.mostLeft { left[0].link.close(.closedHere) }
   }
+}
+
+extension ClientCore: LoopResident {
+  /// The handlers of servers' requests that have not returned, a line each.
+  var unfinished: [String] { connections.flatMap(\.link.unfinishedHandlers) }
 }
 
 extension ClientConfiguration {

@@ -41,13 +41,16 @@ public final class LongLinkClient: RequestSender {
       RequestPort(core, observers: configuration.requestObservers, on: loop))
   }
 
-  /// Makes a client of one or more servers, in order of preference, with the default configuration
-  /// and the given dialect. Throws `invalidConfiguration`.
+  /// Makes a client of one or more servers, in order of preference, with the default configuration,
+  /// the given dialect, and `prepare`: what it does on each connection before anything else (see
+  /// ``ClientConfiguration/prepare``). Throws `invalidConfiguration`.
   public convenience init(
-    to endpoints: Endpoint..., dialect: Dialect = .native, on loop: EventLoop = .shared
+    to endpoints: Endpoint..., dialect: Dialect = .native, on loop: EventLoop = .shared,
+    prepare: (@Sendable (Peer) async throws -> Void)? = nil
   ) throws(LongLinkError) {
     var configuration = ClientConfiguration(servers: endpoints)
     configuration.dialect = dialect
+    configuration.prepare = prepare
     try self.init(configuration, on: loop)
   }
 

@@ -203,8 +203,8 @@ extension ClientConnection: LinkOwner {
       core.updateHeartbeatPace()
     case .damaged(let violation):
       core.notifyObserver(.damaged(link.id, violation))
-    case .refused(let type, let serial, let code):
-      responder.refused(MessageType(tag: type), serial, code, on: link)
+    case .refused(let type, let serial, let refusal):
+      responder.refused(MessageType(tag: type), serial, refusal, on: link)
     }
   }
 

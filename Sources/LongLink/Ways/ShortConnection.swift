@@ -67,7 +67,7 @@ extension ShortConnection: LinkOwner {
     switch message.kind {
     case .response:
       core.requests.answered(message, on: link)
-      // A response for which nobody waits any more ends the short link, too.
+      // A response for which no request waits any more ends the short link, too.
       link.shutDownIfUnused(by: core.requests)
     case .item, .end: core.requests.received(item: message, on: link)
     default: break

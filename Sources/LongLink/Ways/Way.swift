@@ -31,7 +31,8 @@ public struct Way: Sendable {
     }
   }
 
-  /// Whether short links of this way are encrypted, so that nobody on the path can read them.
+  /// Whether short links of this way are encrypted, so that an attacker on the path cannot read
+  /// them.
   package var isConfidential: Bool { opener?.isConfidential ?? false }
 
   /// The opener of a way of short links; nil for the long link.

@@ -66,7 +66,8 @@ extension Carriage {
   /// Whether pings are answered, so that they show whether the peer is alive.
   var hasHeartbeat: Bool { exchange == nil }
 
-  /// When a ping is due that nobody answers: it tells proxies that a short link is not idle.
+  /// When a ping is due that the peer does not answer: it tells proxies that a short link is not
+  /// idle.
   func signOfLifeDue(at now: LinkInstant) -> LinkInstant {
     role == .server ? now + Wire.shortPingInterval : .distantFuture
   }

@@ -34,7 +34,7 @@ extension Connection {
     }
   }
 
-  /// On a short link: sends a ping that nobody answers, unless the response is complete.
+  /// On a short link: sends a ping that the peer does not answer, unless the response is complete.
   private mutating func giveSignOfLife() {
     guard !carriage.isAnswered else { return }
     if outbox.isEmpty {

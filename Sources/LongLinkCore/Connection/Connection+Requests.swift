@@ -73,10 +73,10 @@ extension Connection {
     updateWaterMarks()
   }
 
-  /// Tells whoever observes that a request was refused.
+  /// Tells the owner that a request was refused, if the owner has asked for that.
   mutating func tellRefusal(_ type: UInt32, _ serial: UInt32, _ refusal: Refusal) {
     guard settings.reportsRefusals else { return }
-    report(.observed(.refused(type: type, serial: serial, refusal.code)))
+    report(.observed(.refused(type: type, serial: serial, refusal)))
   }
 }
 

@@ -21,7 +21,7 @@ package struct HeldMemory: Equatable, Sendable {
   /// The part that stays when the connection has ended.
   package var outlivedAlone: HeldMemory { HeldMemory(outlived: outlived) }
 
-  /// Returns this memory plus so many bytes that are freed when the connection ends, if any.
+  /// Returns this memory plus `bytes`, if any, which are freed when the connection ends.
   package func adding(_ bytes: Int?) -> HeldMemory {
     HeldMemory(open: open + (bytes ?? 0), room: room, outlived: outlived)
   }

@@ -61,5 +61,5 @@ package enum LinkObservation: Equatable, Sendable {
   /// A damaged packet was dropped for this reason; the connection continues.
   case damaged(Violation)
   /// The connection itself refused a request of the peer; only with `reportsRefusals`.
-  case refused(type: UInt32, serial: UInt32, ResponseCode)
+  case refused(type: UInt32, serial: UInt32, Refusal)
 }

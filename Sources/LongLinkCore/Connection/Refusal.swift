@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why a request is refused before it reaches a handler.
-enum Refusal: Equatable {
+package enum Refusal: Equatable, Sendable {
   case draining
   case tooManyRequests
   case tooManyBytes
@@ -16,7 +16,7 @@ enum Refusal: Equatable {
   /// The request is to run once, and has no valid key, no time, or items.
   case malformedOnce
 
-  var code: ResponseCode {
+  package var code: ResponseCode {
     switch self {
     case .draining: .draining
     case .tooManyRequests, .tooManyBytes, .tooMuchCredit: .overloaded
@@ -27,7 +27,7 @@ enum Refusal: Equatable {
   }
 
   /// What the peer is told, in ASCII.
-  func detail(_ settings: ConnectionSettings) -> String {
+  package func detail(_ settings: ConnectionSettings) -> String {
     switch self {
     case .draining: "going away"
     case .tooManyRequests: "more than \(settings.maxInFlight) concurrent requests"

@@ -12,7 +12,7 @@ package struct SendMarks: Equatable, Sendable {
     !isAbove && (!isAboveLarge || count <= Wire.fragmentLimit)
   }
 
-  /// Whether `update` can change anything while so many bytes wait.
+  /// Whether `update` can change anything while `waiting` bytes wait.
   @inline(__always)
   func mayCross(_ waiting: Int, _ marks: WaterMarks) -> Bool {
     isAbove || isAboveLarge || waiting >= marks.high || waiting >= marks.large

@@ -18,7 +18,7 @@ package struct CredentialRefusals: Equatable, Sendable {
   /// The last refusal that counts; nil if a server has accepted the client since, or after
   /// `forget`.
   private var last: Refusal?
-  /// The number of refusals so far. Whoever shows a credential notes this number before.
+  /// The number of refusals so far. A connection that shows a credential notes this number before.
   package private(set) var count: UInt64 = 0
 
   package init() {}

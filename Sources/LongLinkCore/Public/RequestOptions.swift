@@ -63,11 +63,11 @@ public struct RequestOptions: Hashable, Sendable {
   /// The caller stops when it cancels, when its task is cancelled, and at the deadline. In each
   /// case the request ends on this side at once. If true, the peer gets a cancel frame of 16 bytes:
   /// it cancels the task of its handler and sends no response; of a request that runs once only if
-  /// nobody else waits for it. In a dialect, this works as far as the dialect has cancels. If
-  /// false, the peer continues, and its late response is dropped and counted: for work that should
-  /// finish in any case. A cancel is still sent if only a part of the request was sent, or if the
-  /// request's slot at the peer is needed. In the native protocol the peer knows the deadline: it
-  /// stops then without being notified.
+  /// no other request waits for the same answer. In a dialect, this works as far as the dialect has
+  /// cancels. If false, the peer continues, and its late response is dropped and counted: for work
+  /// that should finish in any case. A cancel is still sent if only a part of the request was sent,
+  /// or if the request's slot at the peer is needed. In the native protocol the peer knows the
+  /// deadline: it stops then without being notified.
   public var cancelsAtPeer: Bool?
   /// Whether the request waits while there is no connection, within its timeout and the client's
   /// limits. Default: the client's setting, which is true.

@@ -27,10 +27,11 @@ extension CloseReason {
     }
   }
 
-  /// Logs the end of a link that was established.
-  package func log(endOf link: Link, _ more: @autoclosure () -> Logger.Metadata = [:]) {
+  /// Logs the end of a link that was established, as a warning or at the `usual` level.
+  package func log(
+    endOf link: Link, usual: Logger.Level = .info, _ more: @autoclosure () -> Logger.Metadata = [:]
+  ) {
     let role = link.connection.settings.role
-    let usual: Logger.Level = role == .client ? .info : .debug
     link.log(
       isWarning(to: role) ? .warning : usual,
       role == .client ? "Disconnected" : "Connection ended",

@@ -16,12 +16,12 @@ package struct LinkLog {
   /// The name of a short link's way, for errors and logs; nil on a long link.
   let way: String?
 
-  /// Writes a line; each message is rate-limited.
+  /// Writes a line; each message is rate-limited, and each constant `kind` of it by itself.
   package func callAsFunction(
-    _ level: Logger.Level, _ message: StaticString,
+    _ level: Logger.Level, _ message: StaticString, kind: String = "",
     _ metadata: @autoclosure () -> Logger.Metadata = [:]
   ) {
-    log.log(level, message, of: group, at: loop.now) {
+    log.log(level, message, kind: kind, of: group, at: loop.now) {
       metadata().merging(identity) { told, _ in told }
     }
   }

@@ -53,15 +53,16 @@ package final class PeerLog: Sendable {
     self.interval = interval
   }
 
-  /// Logs a line, or counts it as suppressed. Lines with the same message are of one kind; `kind`,
-  /// which must be constant too, can distinguish them. `address` is the group of addresses whose
-  /// share the line counts for; nil for none.
+  /// Logs a line, or counts it as suppressed. Lines with the same level and message are of one
+  /// kind, so that usual lines do not hide warnings; `kind`, which must be constant too, can
+  /// distinguish more. `address` is the group of addresses whose share the line counts for; nil for
+  /// none.
   package func log(
     _ level: Logger.Level, _ message: StaticString, kind: String = "",
     of address: SocketAddress.Group? = nil, at now: LinkInstant, _ metadata: () -> Logger.Metadata
   ) {
     guard level >= logger.logLevel,
-      let suppressed = admit("\(message)\(kind)", of: address, at: now)
+      let suppressed = admit("\(level)\(message)\(kind)", of: address, at: now)
     else { return }
     var metadata = metadata()
     if suppressed > 0 { metadata["suppressed"] = "\(suppressed)" }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Logging
 package import LongLinkCore
 
 /// What the configurations of clients and servers have in common: the options of a connection.
@@ -12,6 +13,7 @@ package protocol ConnectionConfiguration {
   var limits: Limits { get }
   var timeouts: Timeouts { get }
   var name: String { get }
+  var logger: Logger { get }
   var observers: Observers? { get }
 }
 
@@ -67,7 +69,7 @@ extension ConnectionConfiguration {
     let heartbeat = dialect.heartbeat(heartbeat)
     settings.dialect = framing
     settings.usesOnce = role == .client
-    settings.reportsRefusals = observers != nil
+    settings.reportsRefusals = observers != nil || logger.logLevel <= .info
     settings.maxBody = limits.maxBody
     settings.maxInFlight = limits.maxInFlight
     settings.maxRequestBytes = limits.maxRequestBytes

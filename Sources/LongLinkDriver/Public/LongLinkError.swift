@@ -101,7 +101,7 @@ public struct LongLinkError: Error, Sendable {
   }
 
   /// The number of the stream whose read or write failed; 0 for any other error. Errors that differ
-  /// only in this number are equal, because nobody sees it.
+  /// only in this number are equal, because it is not shown.
   private struct StreamNumber: Equatable {
     let value: UInt64
 

@@ -58,7 +58,7 @@ package enum Completion: Sendable {
     }
   }
 
-  /// The record of the request; nil if nobody observes.
+  /// The record of the request; nil without observers.
   var record: ExchangeRecord? {
     if case .observed(let observed) = self { observed.record } else { nil }
   }
@@ -191,7 +191,7 @@ struct PendingRequest {
   var ticket: OnceTicket? { extras?.ticket }
 
   var priority: UInt32 { extras?.metadata?.priority ?? 0 }
-  /// The record of the request; nil if nobody observes.
+  /// The record of the request; nil without observers.
   var record: ExchangeRecord? { extras == nil ? nil : completion.record }
 
   /// The peer's latest refusal of the request, as text; nil if it has refused none.

@@ -9,9 +9,10 @@ extension Requests: LoopResident {
     let sent = links.flatMap { link in
       table.carried(by: link.id).map { id, entry in
         let isWritten = entry.position.begin != nil
+        let own = link.transport.localAddress.map { " from \($0)" } ?? ""
         let peer = link.peer.map { " to \($0)" } ?? ""
         return describe(
-          id, entry.payload, at: peer, isWritten ? "sent, without its response" : "queued")
+          id, entry.payload, at: own + peer, isWritten ? "sent, without its response" : "queued")
       }
     }
     let reason =
@@ -27,7 +28,11 @@ extension Requests: LoopResident {
     _ id: RequestID, _ request: PendingRequest, at peer: String, _ state: String
   ) -> String {
     let kind = request.channel == nil ? "request" : "stream"
+    let name = request.channel?.method?.text ?? ""
+    let title = name.isEmpty ? "\(request.type)" : "\(name) (type \(request.type))"
     let end = request.deadline == .distantFuture ? "" : ", until \(request.deadline)"
-    return "\(kind) \(request.type)\(peer) (serial \(id.serial)): \(state)\(end)"
+    let progress = request.channel?.progress ?? ""
+    return "\(kind) \(title)\(peer) (serial \(id.serial)): \(state)\(end)"
+      + (progress.isEmpty ? "" : "; " + progress)
   }
 }

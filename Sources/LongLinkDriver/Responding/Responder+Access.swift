@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Logging
 internal import LongLinkCore
 
 extension Responder {
@@ -17,12 +16,9 @@ extension Responder {
   private func admits(_ arrival: Arrival, on link: Link, _ rule: AccessCondition) -> Bool {
     if rule.allows(peer) { return true }
     link.count { $0.refusedAccess += 1 }
-    link.log(
-      .debug, "Refused a request: the access rule of its route does not allow the peer",
-      metadata(
-        MessageType(tag: arrival.tag), arrival.serial,
-        ["principal": "\(PeerText(peer.principalRecord?.name ?? "none"))"]))
-    refuse(arrival, on: link, .forbidden, "access to message type \(arrival.tag) is denied")
+    refuse(
+      arrival, on: link, .forbidden, "access to message type \(arrival.tag) is denied",
+      because: "the access rule of its route does not allow the peer")
     return false
   }
 }

@@ -83,6 +83,7 @@ extension Responder {
     _ request: InboundRequest, _ error: any Error, ofStream stream: UInt64 = 0, on link: Link
   ) {
     let rejection = rejection(of: request, error, ofStream: stream, on: link)
+    peer.logRefusal(of: request, by: rejection, on: link)
     send(
       request.id, on: link, rejection.code, rejection.body, isRefused: rejection.isRefused,
       dialectCode: rejection.dialectCode, retryAfter: rejection.retryAfter)
@@ -191,10 +192,12 @@ extension Responder {
     link.connection.framing.isNative ? Array(text.utf8) : []
   }
 
+  /// Refuses a request that has arrived. `reason` is what the log says in place of `detail`.
   func refuse(
     _ arrival: Arrival, on link: Link, _ code: ResponseCode, _ detail: String,
-    retryAfter: Duration? = nil
+    retryAfter: Duration? = nil, because reason: String? = nil
   ) {
+    peer.logRefusal(of: arrival.type, arrival.serial, code, reason ?? detail, on: link)
     send(
       link.connection.id(of: arrival), on: link, code, text(detail, on: link), isRefused: true,
       retryAfter: retryAfter)

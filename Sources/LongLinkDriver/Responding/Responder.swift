@@ -107,11 +107,12 @@ package final class Responder {
   }
 
   /// The core has refused a request before it got here.
-  package func refused(_ type: MessageType, _ serial: UInt32, _ code: ResponseCode, on link: Link) {
+  package func refused(_ type: MessageType, _ serial: UInt32, _ refusal: Refusal, on link: Link) {
+    peer.logRefusal(of: type, serial, refusal, on: link)
     guard let observers else { return }
     let method = routes.names[type]
     ExchangeRecord(type, of: method, serial, 0, isStream: false, nil, on: link, observers)
-      .respond(code, isRefused: true, 0, isSent: true, on: link)
+      .respond(refusal.code, isRefused: true, 0, isSent: true, on: link)
   }
 
   private func begin(_ route: borrowing Route, _ request: InboundRequest, on link: Link) {

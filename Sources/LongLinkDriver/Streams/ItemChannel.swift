@@ -34,9 +34,9 @@ package final class ItemChannel {
   /// The type of the request, for errors.
   private let type: MessageType
   /// The method of the request, for errors.
-  private let method: MethodName?
+  let method: MethodName?
   /// The directions in which this side may send and receive.
-  private let shape: StreamShape
+  let shape: StreamShape
   let isRequester: Bool
   /// The requester's window, in bytes; nil for the configured size.
   private let window: Int?
@@ -58,7 +58,7 @@ package final class ItemChannel {
   /// How the exchange has ended; nil while it goes on. For a responder, it is always an error.
   @safe @exclusivity(unchecked) package private(set) var outcome: Outcome?
   /// Whether the requester has ended its items. The exchange goes on.
-  private var peerHasEnded = false
+  private(set) var peerHasEnded = false
   /// Whether the requester's response has begun to arrive, so that no item has a time limit.
   private var isBeingAnswered = false
   /// The link of an ended exchange, as long as items count there that the application has not
@@ -66,7 +66,7 @@ package final class ItemChannel {
   private var pastPort: LoopBound<StreamPort>?
 
   // While a half is changed it calls nothing, so it needs no exclusivity checks at run time.
-  @safe @exclusivity(unchecked) private var reading = ItemReading()
+  @safe @exclusivity(unchecked) private(set) var reading = ItemReading()
   @safe @exclusivity(unchecked) var writing = ItemWriting()
   private var timer: LoopTimer?
 
@@ -355,7 +355,7 @@ extension ItemChannel {
     if let resume = reading.drain() { resume(.ended(.success([]))) }
   }
 
-  /// Drops all items from now on, because nobody will read them.
+  /// Drops all items from now on, because the application will not read them.
   package func discardItems() { reportTaken(reading.discard()) }
 }
 
@@ -363,7 +363,7 @@ extension ItemChannel {
 
 extension ItemChannel: TimerHandler {
   private func armForReading() {
-    // While a stream waits to be opened again, nobody can send its items.
+    // While a stream waits to be opened again, no peer can send its items.
     guard let itemTimeout, !isBeingAnswered, !isResuming || port != nil else { return }
     reading.deadline = loop.now + itemTimeout
     arm()
@@ -390,7 +390,7 @@ extension ItemChannel: TimerHandler {
     }
     if writing.expires(at: now) {
       failWriters(error(.deadlineExceeded, "the peer took no item within \(itemTimeText)"))
-      // An item that the connection has taken is given up by nobody else.
+      // Only this gives up an item that the connection has taken.
       writing.onLate?()
     }
     arm()

@@ -12,7 +12,7 @@ internal import Synchronization
   private let channel: BoundChannel
   private let batch = ItemBatch()
   private let lease: StreamLease?
-  /// The memory of the item that was returned last, in decoded form; nil if nobody counts it.
+  /// The memory of the item that was returned last, in decoded form; nil if it is not counted.
   let memory: ItemMemory?
   private var hasEnded = false
   /// Whether the items end when the connection is being left.

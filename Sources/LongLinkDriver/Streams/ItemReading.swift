@@ -13,7 +13,7 @@ struct ItemReading: ~Copyable {
   enum Place {
     case reader(Reader)
     case inbox
-    /// Nobody will read the item, so it counts as taken.
+    /// The application will not read the item, so it counts as taken.
     case nowhere
   }
 
@@ -30,7 +30,7 @@ struct ItemReading: ~Copyable {
   private var lent = 0
   /// The cost of items that were taken and not reported to the connection yet.
   private var unreported = 0
-  /// Whether items are dropped on arrival, because nobody will read them.
+  /// Whether items are dropped on arrival, because the application will not read them.
   private var discardsItems = false
   /// Whether any item was dropped.
   private var hasDropped = false

@@ -78,10 +78,10 @@ extension RequestSender {
   /// comes twice. It runs in the task that reads.
   ///
   /// The stream is opened again when its connection is lost, when the server is draining or
-  /// overloaded (503 or 429, whoever says so), when the framework of the server ends it (delivery
-  /// `sent`), and after `itemTimeout`, which counts while a connection carries the stream. When the
-  /// client moves to another connection, the stream is read on the old one until the new one is
-  /// ready, and then opened there at once.
+  /// overloaded (503 or 429, from the framework or the handler), when the framework of the server
+  /// ends it (delivery `sent`), and after `itemTimeout`, which counts while a connection carries
+  /// the stream. When the client moves to another connection, the stream is read on the old one
+  /// until the new one is ready, and then opened there at once.
   ///
   /// Otherwise it is opened after a delay from the windows of ``ReconnectPolicy``, as for
   /// reconnects: 0 to 1 s at first, and up to 36 s later. If the error's `retryAfter` is longer, it

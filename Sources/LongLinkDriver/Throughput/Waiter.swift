@@ -2,7 +2,7 @@
 
 import CLongLinkSystem
 
-/// A suspended caller. Whoever holds the waiter calls it exactly once.
+/// A suspended caller. The code that holds the waiter calls it exactly once.
 @safe package struct Waiter<Value: Sendable>: Sendable {
   private let continuation: UnsafeContinuation<Value, Never>
 

@@ -29,9 +29,9 @@ public final class HTTPCredentials: Sendable {
 
   /// Makes credentials, which answer Basic and Digest challenges unless one kind is not allowed.
   ///
-  /// Basic sends the password itself, in a form that everybody can read; Digest sends a hash of the
-  /// name, the password and the challenge. If Basic is not allowed, a server that only asks for
-  /// Basic gets no answer.
+  /// Basic sends the password itself, in a form that can be decoded without a key; Digest sends a
+  /// hash of the name, the password and the challenge. If Basic is not allowed, a server that only
+  /// asks for Basic gets no answer.
   public init(
     user: String, password: String, allowsBasic: Bool = true, allowsDigest: Bool = true
   ) {

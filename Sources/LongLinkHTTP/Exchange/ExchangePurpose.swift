@@ -77,7 +77,7 @@ struct ExchangePurpose: Sendable {
       )
     case .tooManyInterim:
       (.protocolViolation, "more than \(HTTPGuard.interimHeads) interim responses")
-    case .unwanted: (.cancelled, "nobody wanted the rest")
+    case .unwanted: (.cancelled, "the rest was not wanted")
     case .endedEarly: (.connectionLost, "the response ended before the request")
     case .damaged: (.corrupted, "the compressed body is damaged")
     case .inflated(let most): (.corrupted, Inflater.problem(most))

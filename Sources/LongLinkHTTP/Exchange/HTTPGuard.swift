@@ -9,8 +9,8 @@ internal import NIOHTTP2
 /// size of a response's head, how long the server is silent, and the deadline. It passes the bytes
 /// of a response's body to their reader directly: see `ResponseBytes`.
 ///
-/// It stands between the codec and async-http-client, whose own time-outs also run while nobody
-/// reads a response, and whose errors do not state whether a request has left.
+/// It stands between the codec and async-http-client, whose own time-outs also run while a response
+/// is not read, and whose errors do not state whether a request has left.
 final class HTTPGuard: ChannelDuplexHandler {
   typealias InboundIn = HTTPClientResponsePart
   typealias InboundOut = HTTPClientResponsePart
@@ -150,9 +150,9 @@ final class HTTPGuard: ChannelDuplexHandler {
     }
     if !isReadPending {
       isReadPending = true
-      // Time in which nobody reads the body does not count as silence. Silence before that does: a
-      // head, and parts of a body that are not its content, may come byte by byte, with a new read
-      // each time.
+      // Time in which the application does not read the body does not count as silence. Silence
+      // before that does: a head, and parts of a body that are not its content, may come byte by
+      // byte, with a new read each time.
       if status != nil {
         let now = context.eventLoop.now
         setActive(now - max(readEnded - active, .zero), context)

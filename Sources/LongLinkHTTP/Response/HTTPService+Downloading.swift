@@ -117,7 +117,7 @@ struct FileDownload {
     LongLinkError(
       .protocolViolation, delivery: .answered,
       doing: operation,
-      detail: "the server sends a range that nobody asked for")
+      detail: "the server sends a range that was not asked for")
   }
 
   /// Requests the file, or the rest of it. Returns the offset of the first byte, and for a rest the

@@ -120,7 +120,7 @@ public struct XMLReader: ~Copyable {
 
   private func taken() -> Element {
     let size = unsafe cll_xml_size(reader)
-    // The function writes exactly so many bytes.
+    // The function writes exactly `size` bytes.
     let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { memory, count in
       if let start = memory.baseAddress { unsafe cll_xml_take(reader, start) }
       count = size

@@ -119,7 +119,7 @@ final class LastingStore: Sendable {
   static let usualTrouble = 3
   static let muchTrouble = 60
 
-  /// Lets so many calls in a hundred fail, be slow or come twice from now on.
+  /// Lets `percent` of a hundred calls fail, be slow or come twice from now on.
   func setTrouble(_ percent: Int) { use { $0.trouble = percent } }
 
   /// Moves the store's clock, or changes how fast it goes. A clock that is set back stands still.

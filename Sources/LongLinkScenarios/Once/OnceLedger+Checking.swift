@@ -27,7 +27,7 @@ extension OnceLedger.State {
       // Handlers that were cancelled, or were too slow for their callers, have these codes.
       if code == .cancelled || code == .deadlinePassed {
         if !request.isCancelled, code == .cancelled {
-          broken.append((.answersKept, "request \(number) was cancelled by nobody: \(error)"))
+          broken.append((.answersKept, "request \(number) was cancelled by no side: \(error)"))
         }
       } else if code == .failed, request.plan.work == .completing {
         // The store has failed where the handler has completed its record.

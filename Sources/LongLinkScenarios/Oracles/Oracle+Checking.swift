@@ -186,10 +186,10 @@ extension Oracle {
     found(.renewedInPlace, "\(ended) requests ended, and no credential had expired")
   }
 
-  /// Checks that nobody found a peer that broke a rule, unless the network damaged bytes.
+  /// Checks that no side found a peer that broke a rule, unless the network damaged bytes.
   private func checkRules(_ rules: [Violation.Rule], foundBy name: String) {
     guard !box.value.withLock({ $0.isDamaged }) else { return }
-    // A network that is slow, or cut off, is nobody's fault.
+    // A network that is slow, or cut off, is no side's fault.
     let excused: Set<Violation.Rule> = [.truncatedFrame, .frameTimeout, .firstFrameTimeout]
     for rule in rules.filter({ !excused.contains($0) }).map({ "\($0)" }).sorted() {
       found(.rulesKept, "\(name) found that its peer broke a rule: \(rule)")

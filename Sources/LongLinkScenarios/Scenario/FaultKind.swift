@@ -52,7 +52,7 @@ package enum FaultKind: String, CaseIterable, Hashable, Sendable, CustomStringCo
   case changedPath
   /// A client is suspended for a while, like an app in the background.
   case suspension
-  /// A network lets nobody connect to the servers' long ports for a while, and breaks the links
+  /// A network lets no client connect to the servers' long ports for a while, and breaks the links
   /// there. Only profiles with short links draw it.
   case blockedPorts
   /// A server ends the connections of a client's principal. Only profiles with credentials draw it.

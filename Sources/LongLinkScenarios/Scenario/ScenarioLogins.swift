@@ -43,7 +43,7 @@ struct ScenarioLogins: Sendable {
   private func bytes(_ client: Int, _ number: Int, _ isHealed: Bool) -> [UInt8] {
     var bytes: [UInt8] = [UInt8(client), isHealed ? 1 : 0]
     bytes.appendWord(UInt32(number))
-    // Nobody but users who change is named.
+    // Only users who change are named.
     let user = stage.state.withLock { $0.users[client, default: 0] }
     if user > 0 { bytes.append(UInt8(user)) }
     return bytes

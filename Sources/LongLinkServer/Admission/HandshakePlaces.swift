@@ -18,7 +18,7 @@ package struct HandshakePlaces<Owner> {
   }
 
   package var count: Int { owners.count }
-  /// Whether all places are taken, so that another connection needs somebody to make room.
+  /// Whether all places are taken, so that one has to make room for another connection.
   package var isFull: Bool { owners.count >= limit }
 
   package mutating func enter(_ id: UInt64, _ owner: Owner) {

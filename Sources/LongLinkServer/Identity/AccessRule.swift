@@ -17,7 +17,7 @@ public struct AccessRule: Sendable {
   /// `LongLinkServer.require(_:)` has set another rule for all routes.
   public static let everyone = AccessRule(.everyone)
 
-  /// Allows peers that have a principal, whoever they are.
+  /// Allows all peers that have a principal.
   public static let authenticated = AccessRule(.authenticated)
 
   /// Allows the principal with this name. Names are compared byte by byte in UTF-8, because names

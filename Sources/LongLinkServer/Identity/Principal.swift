@@ -40,7 +40,7 @@ extension InboundRequest {
     get throws(Rejection) {
       if let principal = peer.principal { return principal }
       throw Rejection(
-        .unauthenticated, "the handler has to know who the client is, and nobody was authenticated")
+        .unauthenticated, "the handler has to know who the client is, and it was not authenticated")
     }
   }
 }

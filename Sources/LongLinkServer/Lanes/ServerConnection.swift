@@ -18,8 +18,9 @@ final class ServerConnection {
   let lane: ServerLane
   private(set) var requestsIfAny: Requests?
   private(set) var pushesIfAny: PushQueue?
-  /// Whether the handshake was completed.
-  var wasOpened = false
+  /// When the connection was opened; nil before, and on a short link.
+  var openedAt: LinkInstant?
+  var wasOpened: Bool { openedAt != nil }
   /// Whether the connection still counts for `limits.maxHandshakes`.
   var isUnopened = true
   private var closesWhenUnused = false
@@ -209,7 +210,7 @@ extension ServerConnection: LinkOwner {
     case .renewed: break
     case .peerLeaving(let goaway):
       link.log(
-        .info, "The client is going away",
+        .debug, "The client is going away",
         ["code": "\(goaway.code)", "detail": "\(PeerText(goaway.reason))"])
       requestsIfAny?.leaving(
         link, accepted: goaway.requestsAccepted, code: ResponseCode(wire: goaway.code),
@@ -245,8 +246,8 @@ extension ServerConnection: LinkOwner {
   }
 
   func link(_ link: Link, observed observation: LinkObservation) {
-    if case .refused(let type, let serial, let code) = observation {
-      responder.refused(MessageType(tag: type), serial, code, on: link)
+    if case .refused(let type, let serial, let refusal) = observation {
+      responder.refused(MessageType(tag: type), serial, refusal, on: link)
     }
   }
 
@@ -275,7 +276,7 @@ extension ServerConnection: LinkOwner {
       .lost(reason, delivery: .notSent, doing: operation, peer: link.peer)
     }
     requestsIfAny?.stop()
-    reason.log(endOf: link)
+    logEnd(reason)
     peer.detach()
     // A handler's task may retain the responder longer than the server retains this connection.
     responder.onIdle = nil

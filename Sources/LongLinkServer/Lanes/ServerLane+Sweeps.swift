@@ -81,3 +81,10 @@ extension ServerLane: TurnHandler {
     connections.compactMap { isMeant($0.value) ? $0.key : nil }.sorted()
   }
 }
+
+extension ServerLane: LoopResident {
+  /// The handlers that have not returned, a line each.
+  var unfinished: [String] {
+    ids { _ in true }.flatMap { connections[$0]?.link.unfinishedHandlers ?? [] }
+  }
+}

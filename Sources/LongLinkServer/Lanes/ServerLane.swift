@@ -29,7 +29,7 @@ final class ServerLane {
   var greetings: [UInt64: ProxyGreeting] = [:]
   private let totals = ConnectionTotals()
   private var requestTotals = RequestCounters()
-  /// The calls of `authenticate`; nil if the server authenticates nobody.
+  /// The calls of `authenticate`; nil if the server authenticates no clients.
   private let authentications: AuthenticationQueue?
   private var credentialsExpired: UInt64 = 0
   private var pushesUnhandled: UInt64 = 0
@@ -64,6 +64,7 @@ final class ServerLane {
     }
     defaults = RequestDefaults(
       timeout: configuration.timeouts.request.clampedNanoseconds, offline: .wait)
+    loop.driver.hosts(self)
   }
 
   /// Makes this lane's share of the server's memory budget.
@@ -96,7 +97,8 @@ final class ServerLane {
   /// The connections that hold memory, the heaviest first.
   ///
   /// If clients at one address make no progress, each of their connections weighs as much as all of
-  /// these together. So many that hold little do not outlast one that moves much data.
+  /// these together. So a large number of connections that hold little do not outlast one that
+  /// moves much data.
   private var heaviest: [ServerConnection] {
     var stalled: [SocketAddress.Group: Int] = [:]
     let weights = connections.values.map { connection in
@@ -245,8 +247,8 @@ final class ServerLane {
     }
     // A short link carries a single exchange, so its peer is of no use to the application.
     guard !link.connection.settings.isShort else { return }
-    link.log(.debug, "Connection opened", ["name": "\(PeerText(link.connection.agreement.name))"])
-    connection.wasOpened = true
+    connection.openedAt = loop.now
+    connection.logOpening()
     if isNew { hooks.connect?(connection.peer) }
     hooks.connectionOpened?(connection.peer)
   }

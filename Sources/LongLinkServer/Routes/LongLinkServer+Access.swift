@@ -7,8 +7,8 @@ extension LongLinkServer {
   /// Sets the rule of all routes and pushes that have no rule of their own, whether they are set
   /// before or afterwards. Call it before `start`, and only once; it traps otherwise.
   ///
-  /// Default: `.everyone`. With `.authenticated`, a route whose rule somebody forgets is closed,
-  /// and open routes say so with `requires: .everyone`. A server that starts with rules that need a
+  /// Default: `.everyone`. With `.authenticated`, a route whose rule was forgotten is closed, and
+  /// open routes say so with `requires: .everyone`. A server that starts with rules that need a
   /// principal, but without `authenticate`, logs a warning.
   public func require(
     _ rule: AccessRule, fileID: StaticString = #fileID, line: UInt = #line

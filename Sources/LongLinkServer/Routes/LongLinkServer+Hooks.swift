@@ -38,7 +38,9 @@ extension LongLinkServer {
   /// loop. Call `onDisconnect` before `start`, and only once; it traps otherwise.
   ///
   /// A client has left when its last connection has ended and it has not opened another one within
-  /// `identity.linger`.
+  /// `identity.linger`, 0 s by default. During that time, `peers()` and `peers(of:)` do not contain
+  /// it, and pushes to it fail, although it has not left: who is present is what you have heard
+  /// from `onConnect` and this function.
   public func onDisconnect(
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Peer) -> Void

@@ -7,6 +7,8 @@ public import LongLinkCore
 extension LongLinkServer {
   /// Returns all clients that have an open connection, each once, with its current connection; in
   /// no particular order.
+  ///
+  /// A client that is without a connection within `identity.linger` is not among them.
   public func peers() async -> [Peer] {
     var opened: [Peer] = []
     for (loop, lane) in lanesNow { opened += await loop.run { lane.value.peers } }
@@ -18,6 +20,8 @@ extension LongLinkServer {
 
   /// Returns the clients of a principal that have an open connection, in the order of their
   /// arrival. Each is returned once, with its current connection.
+  ///
+  /// A client that is without a connection within `identity.linger` is not among them.
   public func peers(of principal: String) -> [Peer] { shared.clients.peers(of: principal) }
 
   /// Sends a one-way message to each client of a principal, without waiting for any. It is encoded
@@ -26,6 +30,9 @@ extension LongLinkServer {
   /// A connection above its high-water mark is skipped, or, with `closingSlow`, closed with
   /// `unreadOutput`; one that does not accept a body of this size is skipped. The report counts
   /// clients. Throws `encodingFailed`, and `unsupported` if the dialect has no such push.
+  ///
+  /// A client without a connection does not get it, also not when it comes back within
+  /// `identity.linger`, and is not counted. Without any connected client, the report is empty.
   @discardableResult
   public func push(
     to principal: String, _ type: MessageType, _ body: some BodyEncodable & Sendable,
@@ -71,7 +78,7 @@ extension LongLinkServer {
   /// connection ends meanwhile. A loop sends it to 256 connections in a turn, and then serves other
   /// work before it goes on. The call returns when each connection has had its turn. Broadcasts go
   /// one after another: each connection gets them in the same order, and a client does not get
-  /// those that began on its loop before its first connection opened.
+  /// those that began on its loop before its first connection opened, or while it had none.
   ///
   /// A connection above its high-water mark is skipped, or, with `closingSlow`, closed with
   /// `unreadOutput`. A connection that does not accept a body of this size is skipped. The report

@@ -12,7 +12,7 @@ extension LongLinkServer {
     for service in services { service.serverStarted(on: loop) }
   }
 
-  /// Warns if access rules need a principal but no client gets one, so that they allow nobody.
+  /// Warns if access rules need a principal but no client gets one, so that they allow no client.
   func warnOfAccess(_ hooks: ServerHooks) {
     guard configuration.identity.authenticate == nil, let types = hooks.needsPrincipal(router.names)
     else {
@@ -20,7 +20,7 @@ extension LongLinkServer {
     }
     configuration.logger.warning(
       """
-      Access rules need a principal, and no client gets one: they allow nobody. \
+      Access rules need a principal, and no client gets one: they allow no client. \
       Set `identity.authenticate`.
       """, metadata: ["types": "\(types)"])
   }

@@ -16,7 +16,7 @@ package protocol OnceProvider: Sendable {
 /// What keeps the records of one server, on all its loops. Used on any thread.
 package protocol OnceKeeper: Sendable {
   /// What a client is told about its keys; nil if it has shown neither a principal nor a
-  /// `client_id`, so that nobody could tell its keys from those of others.
+  /// `client_id`, so that the keeper could not tell its keys from those of others.
   func welcome(
     principal: String?, clientID: [UInt8]?, at now: LinkInstant
   ) -> (client: any OnceClient, terms: OnceTerms)?

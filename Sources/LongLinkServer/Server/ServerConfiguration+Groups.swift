@@ -35,7 +35,10 @@ extension ServerConfiguration {
     /// Default 0 s.
     ///
     /// With some seconds, a change of network goes unnoticed: a client that comes back in time,
-    /// with the same `ClientIdentity`, is the same client. At most `limits.maxConnections` clients
+    /// with the same `ClientIdentity`, is the same client, and its `Peer` works again. Only the
+    /// call of `onDisconnect` and the counter `clients` wait. Until it is back, `peers()` and
+    /// `peers(of:)` do not contain it, `peer.push` throws `closed`, and `push(to:)` and `broadcast`
+    /// pass it over: it does not get these pushes later. At most `limits.maxConnections` clients
     /// are waited for.
     public var linger: Duration = .zero
   }

@@ -37,7 +37,8 @@ struct TLSFailure {
         .pinMismatch,
         """
         the chain of the \(place.peer)'s certificate is valid and has none of the pinned keys; \
-        whoever changed its keys has to tell you the new pin, or somebody is on the path
+        if its operator has changed the keys, ask for the new pin; if not, an attacker may be on \
+        the path
         """, certificate: certificate)
     case CLL_FAILURE_ALERT:
       return alertFailure(place)

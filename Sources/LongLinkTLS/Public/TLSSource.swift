@@ -112,7 +112,7 @@ public struct TLSPins: Sendable {
   /// called on the connection's loop, which it must not block.
   public var audit: (@Sendable (SecurityFailure) -> Void)?
   /// When the pins end, in seconds since 1970: from then on the chain alone counts, so that a
-  /// program that nobody updates still connects. Default nil: never.
+  /// program that is not updated still connects. Default nil: never.
   public var end: Int64?
 
   /// Makes pins from two or more different hashes. A client's configuration with fewer, or with a

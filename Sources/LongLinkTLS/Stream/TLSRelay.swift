@@ -6,7 +6,7 @@ internal import LongLinkTransport
 /// alive.
 ///
 /// The loop keeps the relay while the transport below is attached. Without the relay, the loop
-/// would keep a transport that everybody else has dropped.
+/// would keep a transport that its link has dropped.
 final class TLSRelay: TransportHandler, TurnHandler, TimerHandler {
   weak var transport: TLSTransport?
   /// The transport, kept alive while it is closed and still has to end the transport below.

@@ -51,7 +51,8 @@ extension ServerAction {
   /// Answers the renewal of a client's credential: accepts it for a time (nil: without an end), or
   /// refuses it with a code and a reason.
   ///
-  /// As the action for anything else, it is an answer that nobody waits for, which is a violation.
+  /// As the action for anything else, it is an answer that the client does not wait for, which is a
+  /// violation.
   public static func renewed(
     _ code: ResponseCode = .ok, credentialExpires: Duration? = nil, reason: String = ""
   ) -> ServerAction {

@@ -40,8 +40,8 @@ public struct SimulationError: Error, Hashable, Sendable {
   /// The number of the line in `fileID`, from 1.
   public var line: Int { place.line }
   package let place: SourcePlace
-  /// The state at that time: the waits of tasks and their places, unfinished requests, loops with
-  /// their timers, streams, and the last events.
+  /// The state at that time: the waits of tasks and their places, the requests, streams and
+  /// handlers that have not ended, loops with their timers, connections, and the last events.
   public let state: String
 }
 

@@ -98,8 +98,8 @@ final class WaitList: Sendable {
         return [
           """
           \(place): \(number == 0 ? subject : "the task that was started here") has not ended. It \
-          waits for something without a place, such as a request, a stream, a continuation or the \
-          value of a task
+          waits for something without a place, such as a request or a stream (those that have not \
+          ended are listed below), a continuation or the value of a task
           """
         ]
       }

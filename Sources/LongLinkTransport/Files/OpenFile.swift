@@ -59,7 +59,7 @@ package final class OpenFile: Sendable {
   /// Opens a regular file to read; throws for anything else. A FIFO does not make it wait.
   package static func read(_ path: String) throws(FileError) -> OpenFile {
     let descriptor = try FileCall.retrying("open", path) {
-      // Without O_NONBLOCK, a FIFO would wait for somebody who writes.
+      // Without O_NONBLOCK, opening a FIFO would wait for a writer.
       unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     }
     let file = OpenFile(descriptor, at: path)

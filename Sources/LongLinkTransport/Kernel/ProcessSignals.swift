@@ -7,9 +7,9 @@ internal import Synchronization
 /// Waits for signals of the process. It may be used from any thread.
 ///
 /// A signal is caught once: it ends all waits for it, and then has its former effect again, as have
-/// the other signals for which nobody waits any more. So a second signal ends a process that is
-/// slow to end after the first one. A signal that the process ignores stays ignored. A pipe and a
-/// thread that reads it, made with the first wait, stay.
+/// the other signals that no wait is left for. So a second signal ends a process that is slow to
+/// end after the first one. A signal that the process ignores stays ignored. A pipe and a thread
+/// that reads it, made with the first wait, stay.
 package final class ProcessSignals: Sendable {
   private struct Wait {
     let numbers: Set<CInt>

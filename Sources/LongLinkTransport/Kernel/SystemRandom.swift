@@ -2,7 +2,7 @@
 
 internal import LongLinkCLibrary
 
-/// Random numbers of the system, which nobody can guess.
+/// Random numbers of the system, which an attacker cannot guess.
 ///
 /// They are drawn in blocks, because each draw is a system call, and each is used once. A number is
 /// erased when it is taken, so that the memory tells nothing about those of the past.

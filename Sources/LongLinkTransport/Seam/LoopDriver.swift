@@ -31,7 +31,7 @@ package protocol LoopDriver: AnyObject {
   /// Looks a name up without blocking the loop. `completion` runs once on the loop, unless the loop
   /// is shut down or the look-up withdrawn first. Literal addresses need no look-up.
   ///
-  /// Look-ups of names that nobody answers can hold all threads that look up, so that others wait:
+  /// Look-ups that no name server answers can hold all threads that look up, so that others wait:
   /// withdraw look-ups that are not needed any more.
   func resolve(
     host: String,

@@ -16,7 +16,8 @@
 package protocol ShortLinkOpener: Sendable {
   /// The name of the server, for errors, logs and counters: a URL. It does not change.
   var name: String { get }
-  /// Whether nobody on the path can read the bytes: they are encrypted, or stay on this machine.
+  /// Whether an attacker on the path cannot read the bytes: they are encrypted, or stay on this
+  /// machine.
   var isConfidential: Bool { get }
   /// Begins to open a short link, on the loop that will own it.
   func open(on loop: EventLoop) throws(SocketError) -> any Transport

@@ -82,7 +82,7 @@ package typealias SecurityLog = @Sendable (SecurityLogLevel, StaticString, [Stri
 package enum SecurityLogLevel: Sendable {
   /// Something was done, as it should be.
   case info
-  /// Somebody has to act soon.
+  /// The operator has to act soon.
   case warning
   /// Something does not work.
   case error

@@ -31,8 +31,8 @@ public final class Uploader: Sendable {
     places = UploadPlaces.of(client)
   }
 
-  /// Starts an upload of parts in their order. It goes on until it ends or is cancelled, even if
-  /// nobody waits for it.
+  /// Starts an upload of parts in their order. It goes on until it ends or is cancelled, even if no
+  /// caller waits for it.
   public func start(_ parts: [UploadPart], options: UploadOptions = UploadOptions()) -> Upload {
     let hub = ProgressHub(options.onProgress)
     let run = UploadRun(parts, options: options, client: client, hub: hub)

@@ -91,7 +91,7 @@ final class Folder: Sendable {
   /// Opens a regular file to read and write.
   func file(_ name: String) throws(FileError) -> OpenFile {
     let path = path(of: name)
-    // Does not wait, in case somebody has put a pipe there.
+    // Does not wait, in case the file was replaced by a pipe.
     let descriptor = try FileCall.retrying("open the file", path) {
       unsafe openat(self.descriptor, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     }
@@ -189,8 +189,8 @@ final class Folder: Sendable {
 
   /// Removes a folder with its content, down to two further levels; does nothing if there is none.
   /// Links are removed and not followed. The removal of the file `first` is durable before anything
-  /// else is removed. Returns false if the folder holds more than `most` files: then only so many
-  /// are removed.
+  /// else is removed. Returns false if the folder holds more than `most` files: then only `most`
+  /// files are removed.
   func removeFolder(
     _ name: String, first: String? = nil, atMost most: Int = .max
   ) throws(FileError) -> Bool {

@@ -178,8 +178,8 @@ final class UnfinishedUpload: Sendable {
     }
   }
 
-  /// Makes the upload `gone`, so that nobody uses it any more, and returns the number of its bytes.
-  /// Returns nil, and does nothing, if it is gone already or `mayRetire` returns false.
+  /// Makes the upload `gone`, so that no request uses it any more, and returns the number of its
+  /// bytes. Returns nil, and does nothing, if it is gone already or `mayRetire` returns false.
   func retire(if mayRetire: (Facts) -> Bool) -> UInt64? {
     work.withLock(of: self) { work in
       let isRetired = facts.withLock(of: self) { facts in

@@ -9,7 +9,7 @@ internal import LongLinkUploadMessages
 /// without a principal.
 ///
 /// It is text, because it is stored with the upload. An upload of a principal is for this principal
-/// alone, from any address. An upload of an address is for everybody who knows its ID, since the
+/// alone, from any address. An upload of an address is for each client that knows its ID, since the
 /// same client may return from another address. The text is ASCII, so that owners are equal as text
 /// only if their bytes are.
 enum UploadOwner {

@@ -64,7 +64,7 @@ extension UploadStore {
         _ = try filing { () throws(FileError) in try unfinished.removeFolder(id) }
         return counted { $0.expired += 1 }
       }
-      // The files may have fewer bytes, if somebody has removed some.
+      // The files may have fewer bytes, if some were removed from outside.
       state.offset = try filing { () throws(FileError) in
         min(state.offset, try PartFiles(PartLayout(request.parts), in: folder).available())
       }

@@ -247,8 +247,8 @@ final class Side {
     case .stream(.stuck, let serial): hearStuck(serial)
     case .stream(.overLimit, let serial): hearOverLimit(serial)
     case .observed(.damaged(let violation)): events.append(.damaged(violation))
-    case .observed(.refused(let type, let serial, let code)):
-      events.append(.refused(serial, type: type, code: code.rawValue))
+    case .observed(.refused(let type, let serial, let refusal)):
+      events.append(.refused(serial, type: type, code: refusal.code.rawValue))
     case .life(.renewed(let answer)): events.append(.renewed(answer))
     case .life(.peerLeaving(let goaway)): events.append(.leaving(goaway))
     case .life(.abandon(let reason)):

@@ -16,7 +16,7 @@ struct SecurityOptions: ParsableArguments {
       "Trust the authorities in this PEM file (default: those of the system).", valueName: "file"))
   private var tlsCa: String?
 
-  @Flag(help: "Do not verify the server: whoever is on the path can read and change everything.")
+  @Flag(help: "Do not verify the server: an attacker on the path can read and change everything.")
   private var tlsInsecure = false
 
   @Option(

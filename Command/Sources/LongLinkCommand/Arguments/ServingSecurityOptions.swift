@@ -109,7 +109,7 @@ struct ServingSecurityOptions: ParsableArguments {
       let isRequired = tlsClientCertificate != .request
       configuration.identity.authenticate = { request in
         guard let certificate = request.certificate else {
-          // Over HTTP nobody shows one.
+          // Over HTTP no client shows one.
           guard !isRequired else {
             throw Rejection(.unauthenticated, "show a certificate, over TLS")
           }

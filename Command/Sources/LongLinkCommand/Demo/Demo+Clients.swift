@@ -109,7 +109,7 @@ extension Demo {
       "to the server it is one client, after \(connects) connections", otherwise: "\(peers)")
   }
 
-  /// Has the server push so many numbers to both clients, all at once, so that some are on the way
+  /// Has the server push `count` numbers to both clients, all at once, so that some are on the way
   /// whenever a connection changes.
   private static func broadcast(
     _ count: Int, of type: MessageType, after sent: Counter, from client: LongLinkClient

@@ -57,7 +57,7 @@ struct InputLines {
   private static func readChunk() throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: chunkSize)
     while true {
-      // The system writes at most so many bytes into the array.
+      // The system writes at most `chunkSize` bytes into the array.
       let count = unsafe bytes.withUnsafeMutableBytes { buffer in
         unsafe read(STDIN_FILENO, buffer.baseAddress, buffer.count)
       }

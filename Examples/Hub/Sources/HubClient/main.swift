@@ -3,11 +3,10 @@
 import LongLink
 import Telemetry
 
-var configuration = ClientConfiguration(servers: [.host("127.0.0.1", port: 9000)])
-configuration.prepare = { connection in  // On each connection, before anything else.
+let client = try LongLinkClient(to: .host("127.0.0.1", port: 9000)) { connection in
+  // On each connection, before anything else.
   _ = try await HubClient(connection).register(RegisterRequest(device: "oven"))
 }
-let client = try LongLinkClient(configuration)
 let (hub, settings) = (HubClient(client), client.pushes(of: Settings.self))
 try await client.connect()  // If it cannot, this throws at once. A request would wait.
 print("seconds between readings:", try await settings.first { _ in true }?.seconds ?? 0)
