@@ -86,6 +86,15 @@ package enum OnceStep {
   case run(any OnceRun)
   /// Its handler is to be called, if the store allows it.
   case ask(any OnceRun)
+
+  /// The run that it belongs to, and whether that calls the handler for it.
+  var run: (any OnceRun, isCalled: Bool)? {
+    switch self {
+    case .reply: nil
+    case .wait(let run): (run, false)
+    case .run(let run), .ask(let run): (run, true)
+    }
+  }
 }
 
 /// A run of a request under a key, and those who wait for its reply. Used on any thread.

@@ -35,14 +35,9 @@ extension Responder {
     let step = link.connection.inbox.withBody(arrival.payload) {
       client.find(question, payload: $0)
     }
-    let run: any OnceRun
-    switch step {
-    case .reply(let reply): return send(reply, id, on: link)
-    case .wait(let found), .run(let found), .ask(let found): run = found
-    }
-    var runs = true
-    // Whoever only waits does not hold the payload.
-    if case .wait = step { runs = false }
+    if case .reply(let reply) = step { return send(reply, id, on: link) }
+    // One that only waits does not hold the payload.
+    guard let (run, runs) = step.run else { return }
     let request = InboundRequest(
       type: arrival.type, body: runs ? link.takeBody(of: arrival) : [], id: id, peer: peer,
       deadline: remaining.map { loop.now + Int64($0) * 1_000_000 }, of: run,
@@ -122,13 +117,7 @@ extension Responder {
       return send(
         id, on: link, .failed, text("the response is larger than \(limit) bytes", on: link))
     }
-    var block = reply.metadata
-    var body = reply.body
-    let room = limit - (block.map { $0.count + 2 } ?? 0)
-    if body.count > max(0, room) {
-      // A reply that fills the limit goes without saying that it is one of an earlier request.
-      if room < 0 || reply.code == .ok { block = nil } else { body = Array(body.prefix(room)) }
-    }
+    let (block, body) = reply.parts(within: limit)
     let isSent = link.respond(
       id, code: reply.code, isRefused: reply.isRefused, metadata: block, body)
     record?.respond(
@@ -181,8 +170,17 @@ extension OnceReply {
   /// Whether there is no answer to be had: no handler has made this reply.
   fileprivate var isGone: Bool { outcome == .gone }
 
+  /// Its metadata and body, which fit into a limit if the body of a 200 does.
+  fileprivate func parts(within limit: Int) -> (MetadataBlock?, [UInt8]) {
+    let block = metadata
+    let room = limit - (block.map { $0.count + 2 } ?? 0)
+    if body.count <= max(0, room) { return (block, body) }
+    // A reply that fills the limit goes without saying that it is one of an earlier request.
+    return room < 0 || code == .ok ? (nil, body) : (block, Array(body.prefix(room)))
+  }
+
   /// Its metadata; nil for the reply of a handler to its own request, which needs none.
-  fileprivate var metadata: MetadataBlock? {
+  private var metadata: MetadataBlock? {
     if !isReplayed, retryAfter == nil, terms == nil { return nil }
     return try? Metadata(
       retryAfter: retryAfter?.wireMilliseconds ?? 0, interrupted: isGone,
