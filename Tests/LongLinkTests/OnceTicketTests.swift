@@ -156,6 +156,29 @@ import Testing
     }
   }
 
+  @Test func `a request with too long a key does not run on a connection that is prepared`()
+    async throws
+  {
+    let errors = Tally<LongLinkError>()
+    let configure = { @Sendable (configuration: inout ClientConfiguration) in
+      configuration.prepare = { peer in
+        let key = [UInt8](repeating: 1, count: 256)
+        do {
+          let options = RequestOptions(idempotencyKey: key, retry: .once)
+          _ = try await peer.request(1, [1], options: options)
+        } catch let error as LongLinkError {
+          errors.add(error)
+        }
+      }
+    }
+    try await OnceTests.run(configure: configure) { server, client, _ in
+      server.on(2, .reply())
+      _ = try await client.request(2, [])
+      #expect(errors.elements.map(\.code) == [.tooLarge])
+      #expect(server.requests(of: 1).isEmpty)
+    }
+  }
+
   @Test func `requests run once on a connection that is prepared, also with a ticket`()
     async throws
   {

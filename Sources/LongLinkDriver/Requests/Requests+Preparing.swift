@@ -19,7 +19,8 @@ extension Requests {
       let key = options.idempotencyKey
       options.ticket = OnceTicket(key: key.isEmpty ? loop.randomKey() : key)
     }
-    options.retry = .never
+    // A key that is too long makes no ticket, and the request fails for it below.
+    if options.ticket != nil || !options.runsOnce { options.retry = .never }
     // Requests of the client may wait in their order for the current link.
     options.isOrdered = nil
     let deadline = deadline(of: completion, options, at: now, defaults)
