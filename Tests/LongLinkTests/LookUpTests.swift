@@ -8,7 +8,7 @@ import Testing
 @testable import LongLinkTransport
 
 /// What clients do with look-ups that take long.
-@Suite(.timeLimit(.minutes(1))) struct LookUpTests {
+@Suite(.timeLimit(.minutes(5))) struct LookUpTests {
   /// Whether the round ends by its timeout, or by what the application does.
   @Test(arguments: [true, false])
   func `the look-up of a round that has ended is withdrawn`(timesOut: Bool) async throws {

@@ -25,7 +25,7 @@ import Testing
     return await on(loop) { loop.systemCalls.waits } - before
   }
 
-  @Test(.timeLimit(.minutes(1)))
+  @Test(.timeLimit(.minutes(5)))
   func `a busy loop asks again and again, and an ordinary one sleeps`() async throws {
     let busy = try loop(busyPoll: .seconds(1))
     // A process that is not let run asks less often, now and then.

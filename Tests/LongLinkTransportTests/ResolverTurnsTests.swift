@@ -15,7 +15,7 @@ import Musl
 #endif
 
 /// Look-ups of names that no server answers, and what they cost others.
-@Suite(.timeLimit(.minutes(1))) struct ResolverTurnsTests {
+@Suite(.timeLimit(.minutes(5))) struct ResolverTurnsTests {
   /// Look-ups that hang until they are let go, if their names begin with "dead".
   private final class Names: Sendable {
     private let gate = DispatchSemaphore(value: 0)

@@ -9,7 +9,7 @@ import Testing
 
 extension HTTPTests {
   /// All that has arrived is read before the end of the connection, at the reader's own pace.
-  @Suite(.serialized, .timeLimit(.minutes(2))) struct EndTests {
+  @Suite(.serialized, .timeLimit(.minutes(5))) struct EndTests {
     enum Framing: String, CaseIterable {
       case length, chunked, close, gzip
     }

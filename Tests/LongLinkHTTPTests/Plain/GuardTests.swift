@@ -11,7 +11,7 @@ import Testing
 
 extension HTTPTests {
   /// What the guard of a connection lets through, and what it ends.
-  @Suite(.serialized, .timeLimit(.minutes(1))) struct GuardTests {
+  @Suite(.serialized, .timeLimit(.minutes(5))) struct GuardTests {
     private func channel(_ flights: FlightTable) throws -> EmbeddedChannel {
       let channel = EmbeddedChannel()
       try channel.pipeline.syncOperations.addHandlers(

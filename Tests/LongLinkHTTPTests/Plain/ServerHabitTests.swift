@@ -7,7 +7,7 @@ import Testing
 
 extension HTTPTests {
   /// HTTP as servers speak it, where that is more than the plain case.
-  @Suite(.serialized, .timeLimit(.minutes(2))) struct ServerHabitTests {
+  @Suite(.serialized, .timeLimit(.minutes(5))) struct ServerHabitTests {
     /// 5,000 times `a`: 121 times larger than it is here.
     private static let same: [UInt8] = [
       0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xed, 0xc1, 0x31, 0x01, 0x00,

@@ -8,7 +8,7 @@ import Testing
 
 extension HTTPTests {
   /// Servers of HTTP/2 that open connections, and take no request on them.
-  @Suite(.timeLimit(.minutes(1))) struct UnusableServerTests {
+  @Suite(.timeLimit(.minutes(5))) struct UnusableServerTests {
     /// Allows no streams, and goes away.
     private final class Leaving: ChannelInboundHandler {
       typealias InboundIn = ByteBuffer

@@ -11,7 +11,7 @@ import Testing
 
 extension HTTPTests {
   /// Who a client of a gateway is, and what it may do.
-  @Suite(.timeLimit(.minutes(2))) struct GatewayIdentityTests {
+  @Suite(.timeLimit(.minutes(5))) struct GatewayIdentityTests {
     private static let ann = Array("key-ann".utf8)
 
     /// Knows `key-` and a name; the editor is ann.

@@ -11,7 +11,7 @@ import Testing
 
 extension HTTPTests {
   /// What is told of TLS that fails, of plain HTTP and of short links.
-  @Suite(.timeLimit(.minutes(2))) struct SecurityFailureTests {
+  @Suite(.timeLimit(.minutes(5))) struct SecurityFailureTests {
     /// The errors of one request of each kind to a port.
     private static func errors(
       at port: Int, tls: HTTPTLS = SecureServer.roots

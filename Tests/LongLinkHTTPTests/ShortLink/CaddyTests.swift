@@ -9,7 +9,7 @@ import Testing
 
 extension HTTPTests {
   /// The short link through Caddy, which drops the rest of a request once its answer has begun.
-  @Suite(.timeLimit(.minutes(1)), .unless(Caddy.problem), .serialized) struct CaddyTests {
+  @Suite(.timeLimit(.minutes(5)), .unless(Caddy.problem), .serialized) struct CaddyTests {
     @Test func `requests of all sizes and streams pass Caddy`() async throws {
       try await HTTPStage.run { stage in
         try await Caddy.run(to: stage.port) { caddy in

@@ -12,7 +12,7 @@ import Testing
 
 extension HTTPTests {
   /// What may have happened to a request that failed over HTTP.
-  @Suite(.timeLimit(.minutes(2))) struct DeliveryTests {
+  @Suite(.timeLimit(.minutes(5))) struct DeliveryTests {
     private static let atOnce = RequestOptions(waitsForConnection: false)
 
     /// A request to a server that answers each POST with this text.

@@ -12,7 +12,7 @@ import Testing
 
 extension HTTPTests {
   /// Whom a gateway lets in when all of its places are taken.
-  @Suite(.timeLimit(.minutes(1))) struct FullGatewayTests {
+  @Suite(.timeLimit(.minutes(5))) struct FullGatewayTests {
     private static func fill(
       _ stage: HTTPStage, _ count: Int, saying text: String = ""
     ) async throws -> [RawPeer] {

@@ -12,7 +12,7 @@ import Testing
 
 extension HTTPTests {
   /// What is left of ways and gateways, and what their configuration allows.
-  @Suite(.timeLimit(.minutes(1)), .serialized) struct HTTPLifetimeTests {
+  @Suite(.timeLimit(.minutes(5)), .serialized) struct HTTPLifetimeTests {
     /// The threads of this process that carry HTTP.
     private func threads() throws -> Int {
       try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count { id in

@@ -11,7 +11,7 @@ import Testing
 
 extension HTTPTests {
   /// The short link through nginx.
-  @Suite(.timeLimit(.minutes(1)), .unless(Nginx.problem), .serialized) struct NginxTests {
+  @Suite(.timeLimit(.minutes(5)), .unless(Nginx.problem), .serialized) struct NginxTests {
     private static let streams = "proxy_buffering off; proxy_request_buffering off;"
 
     @Test func `whole requests pass an nginx that buffers`() async throws {

@@ -10,7 +10,7 @@ import Testing
 
 extension HTTPTests {
   /// The three kinds of requests, from a client through a gateway to the routes of a server.
-  @Suite(.timeLimit(.minutes(1))) struct RoundTripTests {
+  @Suite(.timeLimit(.minutes(5))) struct RoundTripTests {
     @Test func `a request and its response go over one POST`() async throws {
       try await HTTPStage.run { stage in
         let client = try stage.client()

@@ -9,7 +9,7 @@ import Testing
 @testable import LongLinkUploads
 
 /// What a person sees of an upload.
-@Suite(.timeLimit(.minutes(2))) struct ProgressTests {
+@Suite(.timeLimit(.minutes(5))) struct ProgressTests {
   /// All values, with the virtual time of each.
   private final class Values: Sendable {
     private let values = Mutex<[(at: LinkInstant, progress: UploadProgress)]>([])

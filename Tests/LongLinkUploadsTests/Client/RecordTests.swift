@@ -10,7 +10,7 @@ import Testing
 @testable import LongLinkUploads
 
 /// Uploads that a later process goes on with.
-@Suite(.timeLimit(.minutes(2))) struct RecordTests {
+@Suite(.timeLimit(.minutes(5))) struct RecordTests {
   private func failure(_ upload: Upload) async -> UploadError? {
     do {
       _ = try await upload.receipt

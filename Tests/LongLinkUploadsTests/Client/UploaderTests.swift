@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 
 /// Uploads that nothing disturbs, and what the server says to them.
-@Suite(.timeLimit(.minutes(2))) struct UploaderTests {
+@Suite(.timeLimit(.minutes(5))) struct UploaderTests {
   private func failure(_ upload: Upload) async -> UploadError? {
     do {
       _ = try await upload.receipt

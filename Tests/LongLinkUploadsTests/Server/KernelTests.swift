@@ -9,7 +9,7 @@ import Testing
 @testable import LongLinkUploadsServer
 
 /// The routes over real sockets, with real threads for files.
-@Suite(.timeLimit(.minutes(1))) struct KernelTests {
+@Suite(.timeLimit(.minutes(5))) struct KernelTests {
   private static let bytes = StoreStage.bytes(1_000_000)
 
   /// Uploads all bytes, each append behind a takeover.
