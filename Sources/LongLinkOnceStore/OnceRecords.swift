@@ -12,6 +12,8 @@ struct OnceRecords: ~Copyable {
   private static let pieceSize = 512
   /// The most expired records of one list that one begin removes.
   private static let mostRemoved = 32
+  /// The same for a begin that finds no room.
+  private static let mostRemovedForRoom = 512
   /// Removes expired records at each begin of so many: together they cost fewer waits for memory.
   private static let pauseOfRemovals = 8
 
@@ -56,7 +58,7 @@ struct OnceRecords: ~Copyable {
     var room = room(for: place)
     if room == nil {
       // Expired ones may still be there.
-      removeExpired(at: now)
+      removeExpired(at: now, most: Self.mostRemovedForRoom)
       room = self.room(for: place)
     }
     guard let room else { return (.full, Self.none) }
@@ -85,10 +87,17 @@ struct OnceRecords: ~Copyable {
       return true
     }
     add(size, to: scope)
-    self[index].answer = answer.body
+    self[index].answer = Self.trimmed(answer.body)
     self[index].code = answer.code.rawValue
     self[index].state = .answered
     return true
+  }
+
+  /// The bytes in an array of their size. Else a record would keep memory that does not count, such
+  /// as that of a request's metadata if a handler returns the body.
+  private static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
+    guard bytes.capacity > bytes.count + 64 else { return bytes }
+    return unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }
   }
 
   mutating func abandon(_ number: Int64, at index: UInt32) -> Bool {
@@ -192,16 +201,16 @@ struct OnceRecords: ~Copyable {
 
   // MARK: Expiry
 
-  private mutating func removeExpired(at now: Int64) {
-    removeExpired(of: onTime.first, at: now)
-    removeExpired(of: ahead.first, at: now)
+  private mutating func removeExpired(at now: Int64, most: Int = OnceRecords.mostRemoved) {
+    removeExpired(of: onTime.first, at: now, most)
+    removeExpired(of: ahead.first, at: now, most)
   }
 
   /// Removes expired records from the head of a list. One that still runs goes to its tail.
-  private mutating func removeExpired(of first: UInt32, at now: Int64) {
+  private mutating func removeExpired(of first: UInt32, at now: Int64, _ most: Int) {
     var index = first
     touchExpired(of: first, at: now)
-    for _ in 0..<Self.mostRemoved {
+    for _ in 0..<most {
       guard index != Self.none, self[index].expiry <= now else { return }
       let next = self[index].next
       if self[index].state == .running {

@@ -137,7 +137,8 @@ package struct Inbox: ~Copyable {
   }
 
   private mutating func takeAssembled(_ slice: BodySlice) -> [UInt8] {
-    guard slice.start + slice.count == assembled.count else {
+    // What is moved keeps the memory of what is before it, so that must be little.
+    guard slice.start + slice.count == assembled.count, slice.start <= 64 + slice.count / 8 else {
       return withBody(slice) { [UInt8](decoding: $0) }
     }
     var taken: [UInt8] = []

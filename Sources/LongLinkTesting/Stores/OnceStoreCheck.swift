@@ -7,11 +7,19 @@ public import LongLinkOnceStore
 /// It does not check `full`, two processes at once, the application's transaction, nor the clock
 /// when the system's time is set. Test these yourself if your store has them.
 ///
-/// A test of a store of your own:
+/// A test of a store of your own; leave `restart` out if the store does not outlive its process:
 ///
 /// ```swift
 /// @Test func `the store keeps what a server relies on`() async throws {
-///   let check = OnceStoreCheck { try await MyStore(in: temporaryFolder()) }
+///   let check = OnceStoreCheck(
+///     restart: { old in
+///       let old = old as! MyStore
+///       try await old.kill()
+///       return try await MyStore(in: old.folder)
+///     }
+///   ) {
+///     try await MyStore(in: temporaryFolder())
+///   }
 ///   #expect(try await check.findings() == [])
 /// }
 /// ```
@@ -31,8 +39,9 @@ public struct OnceStoreCheck: Sendable {
   ///     pass several times, and a store must not need so long for one call. Default: 500 ms.
   ///   - pass: Lets time pass for the store's clock. Default: `Task.sleep`.
   ///   - restart: Lets the process of a lasting store end while records are running, and returns
-  ///     the store as the next process opens it. With leases, it must return only once the lease
-  ///     of the old process is over. Default nil: the store does not outlive its process.
+  ///     the store as the next process opens it, with its records and its name. With leases, it
+  ///     must return only once the lease of the old process is over. It gets the store that `make`
+  ///     has made. Default nil: the store does not outlive its process.
   ///   - make: Makes a store without records. It is called for each part of the check.
   public init(
     retention: Duration = .milliseconds(500),

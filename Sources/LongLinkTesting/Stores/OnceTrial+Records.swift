@@ -45,6 +45,9 @@ extension OnceTrial {
     expect(
       try await begin(token(), runsAgain: true), .answered(Self.answer),
       "a begin that may run again, after complete")
+    expect(
+      try await begin(token(), ahead: 2 * Self.long), .answered(Self.answer),
+      "a begin of what has ended, with a time more than a retention ahead")
   }
 
   func keepsAnswers() async throws {
@@ -102,6 +105,8 @@ extension OnceTrial {
       (Self.scope, 0xFF_FFFF, Self.key),
       (Self.scope, 7, Self.key.dropLast()),
       (Self.scope, 7, Self.key + [0]),
+      (Self.scope, 7, Self.key + Array(" ".utf8)),
+      (Self.scope, 7, Array("0123456789ABCDEF".utf8)),
       (Self.scope, 7, [0]),
       (Self.scope, 7, [UInt8](repeating: 0xFF, count: 255)),
       (Self.scope, 7, [UInt8](repeating: 0xFF, count: 254)),

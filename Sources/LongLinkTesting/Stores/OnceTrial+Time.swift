@@ -79,15 +79,18 @@ extension OnceTrial {
       token(Self.scope, 7, [1]), token(Self.scope, 7, [2]), token(Self.scope, 7, [3]),
       token(Self.scope, 7, [4])
     )
-    for run in [done, unkept, open, lost] {
+    for run in [done, unkept, open, lost, token(Self.scope, 7, [5])] {
       expect(try await begin(run), .run(number: 1), "a begin")
     }
+    let short = token(Self.scope, 7, [6])
+    expect(try await begin(short, retention: retention), .run(number: 1), "a begin")
     _ = try await store.complete(done, with: Self.answer)
     _ = try await store.complete(unkept, with: nil)
     let before = try await store.status()
     store = try await restart(store)
     let after = try await store.status()
-    // A store that may have lost records says so by its name, and then may have lost them all.
+    expect(
+      after.name, before.name, "the name after a restart: a new one says that records may be lost")
     guard after.name == before.name else { return }
     expect(after.time >= before.time, "the clock has gone back at a restart")
     expect(
@@ -98,6 +101,12 @@ extension OnceTrial {
       "what was not kept, after a restart")
     expect(
       try await begin(token(Self.scope, 7, [3])), .unknown, "what was running at a restart")
+    for runsAgain in [false, true] {
+      expect(
+        try await begin(
+          token(Self.scope, 7, [3]), Self.fingerprint(of: 2), runsAgain: runsAgain),
+        .otherFingerprint, "the same with another fingerprint")
+    }
     expect(
       try await store.complete(open, with: Self.answer), true,
       "complete by a process that was only slow")
@@ -113,5 +122,39 @@ extension OnceTrial {
       "complete by a process whose place was taken")
     expect(try await store.abandon(lost), false, "abandon by a process whose place was taken")
     expect(try await store.complete(next, with: nil), true, "complete of the run in its place")
+    try await isTakenOverOnce(token(Self.scope, 7, [5]))
+    try await pass(1.2)
+    for key: UInt8 in [5, 6] {
+      expect(
+        try await begin(token(Self.scope, 7, [key]), Self.fingerprint(of: 2)), .run(number: 1),
+        key == 5
+          ? "another request with the key, after the retention of the run that took a record over"
+          : "another request with the key, after the retention of what was running at a restart")
+    }
+  }
+
+  /// Many begins at once take over a record whose end is unknown: one of them succeeds. Its record
+  /// has the retention of that begin.
+  private func isTakenOverOnce(_ place: OnceToken) async throws {
+    var attempts: [OnceAttempt] = []
+    for _ in 0..<16 {
+      attempts.append(
+        try await attempt(
+          token(place.scope, place.type, place.key), retention: retention, runsAgain: true))
+    }
+    let store = store
+    let found = try await withThrowingTaskGroup(of: (OnceToken, OnceFinding).self) { group in
+      for attempt in attempts {
+        group.addTask { (attempt.token, try await store.begin(attempt)) }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    let winners = found.filter { $0.1 == .run(number: 2) }
+    expect(winners.count, 1, "the number of begins that take a record over, of 16 at once")
+    expect(
+      found.filter { $0.1 == .running }.count, found.count - winners.count,
+      "the number of begins that find it running again")
+    guard let winner = winners.first?.0 else { return }
+    expect(try await store.complete(winner, with: Self.answer), true, "complete of that run")
   }
 }
