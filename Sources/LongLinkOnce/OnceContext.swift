@@ -27,8 +27,9 @@ extension InboundRequest {
 /// }
 /// ```
 ///
-/// What the handler returns afterwards does not count. If it throws, the server asks the store: if
-/// the transaction was committed, its answer holds; if not, the error is the answer.
+/// Once the transaction is committed, its answer is that of the request, whatever the handler
+/// returns or throws. If the transaction was undone, what the handler returns or throws is the
+/// answer. A handler may repeat its transaction, and complete the record in each attempt.
 public struct OnceContext: Sendable {
   private let run: Run
 

@@ -47,16 +47,18 @@ struct NameQuestion {
       return .waits
     }
     waiting.append(run)
-    guard let last else { return .begins }
+    guard let last else { return waiting.count > 1 ? .waits : .begins }
     if last.answer == nil || waiting.count > 1 { return .waits }
     let next = last.begin + Self.pause
     return next > now ? .waitsUntil(next) : .begins
   }
 
-  /// Notes that a question begins: it answers all who wait. Returns false if nobody does.
+  /// Notes that a question begins: it answers all that wait. Returns false if none does, or if a
+  /// question is open.
   mutating func begin(at now: LinkInstant) -> Bool {
     timer = nil
     guard !waiting.isEmpty else { return false }
+    if let last, last.answer == nil { return false }
     last = (now, nil)
     (asking, waiting) = (waiting, [])
     return true

@@ -21,11 +21,8 @@ extension Run {
 
   func returned(_ reply: OnceReply, hasThrown: Bool) {
     let (completed, isStored) = handlerReturned()
-    // The handler has said itself how the request ends, unless its transaction was rolled back.
-    if let completed, isStored || !hasThrown {
-      let reply = OnceReply(completed.code, completed.body)
-      if isStored { return end(reply, isOwn: true) }
-      return conclude(.completed(completed), with: reply)
+    if let completed, isStored {
+      return end(OnceReply(completed.code, completed.body), isOwn: true)
     }
     // The end of the server has cancelled the handler. Nobody knows what it had done before.
     if hasThrown, reply.code == .cancelled, state.withLock({ $0.isCutOff }) {
@@ -33,27 +30,21 @@ extension Run {
       if table.memory != nil || rule.runsAgain { return end(Self.unknownEnd, isOwn: true) }
       return conclude(.completed(nil), with: Self.unknownEnd)
     }
+    // If the handler's transaction was committed, the store has its answer, and refuses this one.
+    // If it was undone, this one counts.
+    let isOther = completed.map { $0.code != reply.code || $0.body != reply.body }
     conclude(
       conclusion(reply.code, reply.body, isRefused: reply.isRefused), with: reply,
-      isDoubtful: completed != nil)
+      isDoubtful: isOther == true)
   }
 
-  func concluded(
-    _ code: ResponseCode, _ body: [UInt8], isRefused: Bool, hasThrown: Bool
-  ) -> OnceReply? {
+  func concluded(_ code: ResponseCode, _ body: [UInt8], isRefused: Bool) -> OnceReply? {
     guard let memory = table.memory else { preconditionFailure("the store has to be waited for") }
     let (completed, isStored) = handlerReturned()
-    var reply: OnceReply?
-    var conclusion: Conclusion
-    if let completed, isStored || !hasThrown {
-      reply = OnceReply(completed.code, completed.body)
-      if isStored { return reply }
-      conclusion = .completed(completed)
-    } else {
-      conclusion = self.conclusion(code, body, isRefused: isRefused)
-    }
-    if !conclude(conclusion, in: memory) { reply = self.reply(to: beginNow(in: memory)) }
-    return reply
+    if let completed, isStored { return OnceReply(completed.code, completed.body) }
+    // A handler may have completed the record itself.
+    return conclude(conclusion(code, body, isRefused: isRefused), in: memory)
+      ? nil : reply(to: beginNow(in: memory))
   }
 
   private func conclude(_ conclusion: Conclusion, in memory: MemoryOnceStore) -> Bool {

@@ -63,6 +63,9 @@ public protocol OnceStore: Sendable {
   /// 4. There is no room: `full`.
   /// 5. A new record, which is running: `run(number: 1)`.
   ///
+  /// Read the clock after the record, or while no record can be removed. With an earlier time, a
+  /// record could expire and be removed between the two, and its request run again.
+  ///
   /// A begin that comes twice with one token finds its own record, as `running` or as it has ended.
   func begin(_ attempt: OnceAttempt) async throws -> OnceFinding
 

@@ -114,9 +114,7 @@ package protocol OnceRun: AnyObject, Sendable {
   func returned(_ reply: OnceReply, hasThrown: Bool)
   /// The synchronous handler of an `OnceStep.run` has returned. Returns the reply of its request if
   /// that is another one.
-  func concluded(
-    _ code: ResponseCode, _ body: [UInt8], isRefused: Bool, hasThrown: Bool
-  ) -> OnceReply?
+  func concluded(_ code: ResponseCode, _ body: [UInt8], isRefused: Bool) -> OnceReply?
 }
 
 /// What becomes of a request that is to run once: what counters tell.

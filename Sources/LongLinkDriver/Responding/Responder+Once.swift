@@ -77,8 +77,7 @@ extension Responder {
     } catch {
       loop.handlerPauses()
       let reply = OnceReply(rejection(of: request, error, on: link))
-      let other = run.concluded(
-        reply.code, reply.body, isRefused: reply.isRefused, hasThrown: true)
+      let other = run.concluded(reply.code, reply.body, isRefused: reply.isRefused)
       send(other ?? reply, request.id, on: link)
     }
   }
@@ -89,10 +88,10 @@ extension Responder {
   ) {
     guard let bytes = try? body.encodedBytes() else {
       let reply = reply(to: request, body, on: link)
-      let other = run.concluded(reply.code, reply.body, isRefused: false, hasThrown: false)
+      let other = run.concluded(reply.code, reply.body, isRefused: false)
       return send(other ?? reply, request.id, on: link)
     }
-    if let other = run.concluded(.ok, bytes, isRefused: false, hasThrown: false) {
+    if let other = run.concluded(.ok, bytes, isRefused: false) {
       return send(other, request.id, on: link)
     }
     answer(request, bytes, on: link)

@@ -325,9 +325,22 @@ struct OnceStoreFaultTests {
           _ = memory.completeNow(request.once!.token, with: OnceAnswer(code: .ok, body: [9]))
           throw RolledBack()
         }
+        server.route(23) { request async throws -> [UInt8] in
+          // The transaction is undone, and the handler makes the best of it.
+          try await Self.complete(request.once!, isAsync: isAsync) { _, _ in true }
+          return [8]
+        }
+        server.route(24) { request throws -> [UInt8] in
+          try request.once!.complete(with: [7]) { _, _ in true }
+          return [8]
+        }
       }
       let caller = try await stage.client()
       #expect(try await caller.ask(20, [1]) == Answer(.ok, [7]))
+      for type: MessageType in [23, 24] {
+        #expect(try await caller.ask(type, [5]) == Answer(.ok, [8]))
+        #expect(try await caller.ask(type, [5]) == Answer(.ok, [8], replayed: true))
+      }
       // Completed behind the server's back: what the store has kept is the answer.
       #expect(try await caller.ask(22, [4]) == Answer(.ok, [9]))
       #expect(try await caller.ask(22, [4]) == Answer(.ok, [9], replayed: true))

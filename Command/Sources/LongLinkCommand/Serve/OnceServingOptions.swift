@@ -15,7 +15,8 @@ struct OnceServingOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Let requests run once, and keep their answers in memory, or in this SQLite file, which is \
-      made if there is none, and survives the process. A file that is called memory is ./memory.
+      made if there is none, and survives the process. A file that is called memory is ./memory. \
+      Do not remove it, nor the files beside it, while it is served.
       """, valueName: "memory|file"))
   private var once: String?
 
