@@ -95,7 +95,7 @@ final class Run: OnceRun {
   /// which run of the record it is.
   init(
     _ question: OnceQuestion, _ begin: OnceBegin, at place: OncePlace, of client: Client,
-    in storeName: [UInt8]?, at now: LinkInstant, index: UInt32 = 0, begun number: Int? = nil
+    in storeName: [UInt8]?, at now: LinkInstant, index: UInt32 = .max, begun number: Int? = nil
   ) {
     self.client = client
     metadata = question.metadata

@@ -12,7 +12,7 @@ struct OnceRecords: ~Copyable {
   private static let pieceSize = 512
   /// The most expired records of one list that one begin removes.
   private static let mostRemoved = 32
-  /// The same for a begin that finds no room.
+  /// The same for a begin or an answer that finds no room.
   private static let mostRemovedForRoom = 512
   /// Removes expired records at each begin of so many: together they cost fewer waits for memory.
   private static let pauseOfRemovals = 8
@@ -33,6 +33,8 @@ struct OnceRecords: ~Copyable {
   /// Those whose client's time was not ahead, and the others.
   private var onTime = List()
   private var begins = 0
+  /// The time of the last begin.
+  private var latest: Int64 = 0
   private var ahead = List()
 
   init(most: OnceRoom) {
@@ -49,6 +51,7 @@ struct OnceRecords: ~Copyable {
     _ begin: OnceBegin, at place: borrowing OncePlace, _ now: Int64
   ) -> (OnceFinding, UInt32) {
     begins &+= 1
+    latest = now
     if begins % Self.pauseOfRemovals == 0 { removeExpired(at: now) }
     if let index = index(of: place) {
       if !isOver(self[index], at: now) { return (self.begin(begin, of: index, now), index) }
@@ -82,7 +85,13 @@ struct OnceRecords: ~Copyable {
     }
     let size = OnceRoom(records: 0, bytes: OnceRecord.arrayBytes(answer.body.count))
     let scope = self[index].scope
-    guard hasRoom(for: size, of: scope, isAnonymous: scopes.isAnonymous(scope)) else {
+    let isAnonymous = scopes.isAnonymous(scope)
+    if !hasRoom(for: size, of: scope, isAnonymous: isAnonymous) {
+      removeExpired(at: latest, most: Self.mostRemovedForRoom)
+      // One of unknown end may have been among them.
+      guard isOpen(number, at: index) else { return false }
+    }
+    guard hasRoom(for: size, of: scope, isAnonymous: isAnonymous) else {
       self[index].state = .notKept
       return true
     }

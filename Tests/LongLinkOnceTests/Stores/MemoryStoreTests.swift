@@ -131,6 +131,24 @@ struct MemoryStoreBoundTests {
     #expect(answer.body == [1] && answer.body.capacity < 256)
   }
 
+  @Test func `an answer takes the room of expired records`() {
+    let store = time.store(maxRecords: 1_000, maxBytes: 40_000)
+    let scope = OnceScope(principal: "p")
+    let answer = OnceAnswer(code: .ok, body: [UInt8](repeating: 1, count: 1_000))
+    for key in 1...8 {
+      #expect(begin(store, scope, key) == .run(number: 1))
+      #expect(store.completeNow(token(scope, key), with: answer))
+      #expect(begin(store, scope, key) == .answered(answer))
+    }
+    time.pass(.milliseconds(1_500))
+    // This begin removes none, and the answer of its request finds no room.
+    #expect(begin(store, scope, 9) == .run(number: 1))
+    #expect(store.byteCount > 9_700)
+    #expect(store.completeNow(token(scope, 9), with: answer))
+    #expect(begin(store, scope, 9) == .answered(answer))
+    #expect(store.recordCount == 1)
+  }
+
   @Test func `an answer without room is not kept, and the record is`() {
     let store = time.store(maxRecords: 1_000, maxBytes: 40_000)
     let scope = OnceScope(principal: "p")
