@@ -41,10 +41,8 @@ import Testing
       let sum = try await withThrowingTaskGroup(of: Int.self) { group in
         for number in 0..<24 {
           group.addTask {
-            var configuration = parts.client
-            configuration.servers = [ServerEntry(world.server.endpoint)]
-            configuration.security = parts.clientSecurity
-            let client = try LongLinkClient(configuration, on: loops[number % 2])
+            let client = try LongLinkClient(
+              parts.realClient(of: world.server.endpoint), on: loops[number % 2])
             let body = [UInt8](repeating: 1, count: number * 3_000)
             let answer = try await client.request(World.echo, body)
             await client.close()
@@ -66,10 +64,7 @@ import Testing
       parts.server.listen = [endpoint]
       let server = try World.makeServer(parts, on: [])
       try await server.start()
-      var configuration = parts.client
-      configuration.servers = [ServerEntry(endpoint)]
-      configuration.security = parts.clientSecurity
-      let client = try LongLinkClient(configuration)
+      let client = try LongLinkClient(parts.realClient(of: endpoint))
       do throws(LongLinkError) {
         try await client.connect()
         #expect(try await client.request(World.echo, [1]) == [1])

@@ -31,6 +31,16 @@ struct World: Sendable {
       client.timeouts.request = .seconds(5)
     }
 
+    /// What makes a client of a server over real sockets.
+    func realClient(of endpoint: Endpoint) -> ClientConfiguration {
+      var configuration = client
+      configuration.servers = [ServerEntry(endpoint)]
+      configuration.security = clientSecurity
+      // Real time passes as fast as the machine is slow: it is not the subject.
+      configuration.timeouts.request = .seconds(3_600)
+      return configuration
+    }
+
     init(
       _ client: TLSClientConfiguration = .trusting(), _ server: TLSServerConfiguration = .with()
     ) throws {
@@ -94,10 +104,7 @@ struct World: Sendable {
     parts.server.listen = [.host("127.0.0.1", port: 0)]
     let server = try makeServer(parts, on: [])
     try await server.start()
-    var configuration = parts.client
-    configuration.servers = [ServerEntry(server.endpoint)]
-    configuration.security = parts.clientSecurity
-    let client = try LongLinkClient(configuration)
+    let client = try LongLinkClient(parts.realClient(of: server.endpoint))
     let outcome = await Swift.Result {
       try await body(World(client: client, server: server, simulation: nil))
     }
