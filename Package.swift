@@ -429,7 +429,7 @@ let package = Package(
       name: "LongLinkOnceTests",
       dependencies: [
         "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkOnce", "LongLinkOnceStore",
-        "LongLinkServer", "LongLinkTesting", "LongLinkTransport",
+        "LongLinkServer", "LongLinkTestSupport", "LongLinkTesting", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: swiftSettings

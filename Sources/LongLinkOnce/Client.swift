@@ -52,12 +52,16 @@ final class Client: OnceClient {
     guard isHere || mayBeNew(question), question.metadata.keyTime <= UInt64(Int64.max / 4),
       let key = question.metadata.key
     else { return .reply(table.wrongTerms(of: self, at: now)) }
+    let hasDetachedRoom = table.detached.hasRoom(for: scope)
+    // The name would have to be asked for, and a new request must not begin then.
+    if !isHere, question.isOverloaded { return .reply(OnceTable.overloaded) }
+    if !isHere, !hasDetachedRoom { return .reply(OnceTable.tooManyDetached) }
     let place = OncePlace(hashedScope, question.type, key)
     let begin = OnceBegin(
       number: table.nextBegin, fingerprint: table.hasher.hash(payload),
       keyTime: Int64(question.metadata.keyTime), retention: table.retention,
       runsAgain: question.route.rule.runsAgain)
-    let hasRoom = !question.isOverloaded && table.detached.hasRoom(for: scope)
+    let hasRoom = !question.isOverloaded && hasDetachedRoom
     // A synchronous handler is over before its loop could ask for its run again. The few requests
     // that come meanwhile to other loops ask the store.
     if let memory = table.memory, hasRoom, question.isSynchronous {
@@ -87,8 +91,7 @@ final class Client: OnceClient {
   /// Whether the space of a request may be that of a newer name, which other servers that share the
   /// store know already.
   private func mayBeNew(_ question: OnceQuestion) -> Bool {
-    table.memory == nil && question.metadata.keySpace != KeySpace.none && !question.isOverloaded
-      && table.detached.hasRoom(for: scope)
+    table.memory == nil && question.metadata.keySpace != KeySpace.none
   }
 
   /// Begins a request in memory whose handler is synchronous: most of these need nothing else.

@@ -42,9 +42,19 @@ extension OnceTable {
     }
   }
 
+  /// Logs that the store has failed. Once the server has stopped, the store may be closed: the
+  /// handlers that still run then are counted in `onceCutOff`.
   func failed(_ call: StaticString, _ error: (any Error)?, at now: LinkInstant) {
-    log.log(.error, "The store of records has failed", kind: "\(call)", at: now) {
+    guard !isStopped.load(ordering: .acquiring) else { return }
+    log.log(.error, "The store of records has failed", kind: .name("\(call)"), at: now) {
       ["call": "\(call)", "error": "\(PeerText(error.map { "\($0)" } ?? "no answer in time"))"]
+    }
+  }
+
+  func unfinished(on loop: EventLoop) -> [String] {
+    Self.sorted(state.withLock { Array($0.runs.values) }).compactMap { run in
+      guard run.loop === loop else { return nil }
+      return run.state.withLock { $0.isCalled ? $0.runner : nil }?.unfinishedWithoutLink
     }
   }
 

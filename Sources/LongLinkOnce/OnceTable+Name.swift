@@ -5,17 +5,19 @@ internal import LongLinkOnceStore
 @_spi(Loop) internal import LongLinkTransport
 internal import Synchronization
 
+/// Whether the store has said its name.
+enum NameAnswer {
+  case known
+  case failed
+}
+
 /// The question for the store's name, of which there is one at a time, and the runs that wait for
 /// an answer.
-struct NameQuestion {
-  enum Answer {
-    case known
-    case failed
-  }
+struct NameQuestion<Waiter> {
 
   /// What becomes of a run that needs an answer.
-  enum Step {
-    case hears(Answer)
+  enum Step: Equatable {
+    case hears(NameAnswer)
     case begins
     case waits
     /// It waits, and the next question is due at that time.
@@ -25,21 +27,23 @@ struct NameQuestion {
   }
 
   /// The shortest time between the begins of two questions, in nanoseconds.
-  static let pause: Int64 = 100_000_000
+  static var pause: Int64 { 100_000_000 }
   /// The most runs that wait, those that the open question answers included.
-  static let mostWaiting = OnceTable.mostCalls
+  static var mostWaiting: Int { OnceTable.mostCalls }
 
   /// When the last question began, and its answer; without one while it is open.
-  private var last: (begin: LinkInstant, answer: Answer?)?
+  private var last: (begin: LinkInstant, answer: NameAnswer?)?
   /// Those that the open question answers.
-  private var asking: [Run] = []
+  private var asking: [Waiter] = []
   /// Those that came after its begin, when the store may have said its name already.
-  private var waiting: [Run] = []
+  private var waiting: [Waiter] = []
   /// Begins the next question.
   var timer: (timer: LoopTimer, loop: EventLoop)?
 
   /// Adds a run, which needs the answer of a question that begins no earlier than it has arrived.
-  mutating func add(_ run: Run, arrivedAt arrival: LinkInstant, at now: LinkInstant) -> Step {
+  mutating func add(
+    _ run: Waiter, arrivedAt arrival: LinkInstant, at now: LinkInstant
+  ) -> Step {
     if let last, let answer = last.answer, last.begin >= arrival { return .hears(answer) }
     guard asking.count + waiting.count < Self.mostWaiting else { return .isRefused }
     if let last, last.answer == nil, last.begin >= arrival {
@@ -65,14 +69,14 @@ struct NameQuestion {
   }
 
   /// Notes the answer. Returns those that hear it, and when the next question is due, if any.
-  mutating func end(_ answer: Answer) -> (asking: [Run], next: LinkInstant?) {
+  mutating func end(_ answer: NameAnswer) -> (asking: [Waiter], next: LinkInstant?) {
     last?.answer = answer
     defer { asking = [] }
     return (asking, waiting.isEmpty ? nil : last.map { $0.begin + Self.pause })
   }
 
   /// Ends the wait of all, because the server has stopped.
-  mutating func stop() -> (waiting: [Run], timer: (timer: LoopTimer, loop: EventLoop)?) {
+  mutating func stop() -> (waiting: [Waiter], timer: (timer: LoopTimer, loop: EventLoop)?) {
     defer { (asking, waiting, timer) = ([], [], nil) }
     return (asking + waiting, timer)
   }
@@ -100,6 +104,7 @@ extension OnceTable {
   private func beginQuestion(on loop: EventLoop) {
     let now = loop.driver.now
     guard state.withLock({ $0.question.begin(at: now) }) else { return }
+    guard mayAsk else { return endQuestion(.failed, on: loop) }
     call(on: loop) { [store] in
       try await store.status()
     } then: { [self] (outcome: StoreCall<OnceStoreStatus>.Outcome) in
@@ -118,10 +123,32 @@ extension OnceTable {
     }
   }
 
-  private func endQuestion(_ answer: NameQuestion.Answer, on loop: EventLoop) {
+  private func endQuestion(_ answer: NameAnswer, on loop: EventLoop) {
     let (asking, next) = state.withLock { $0.question.end(answer) }
-    for run in asking { run.loop.runOnLoop { run.hearsName(answer) } }
+    tell(asking[...], answer, on: loop)
     if let next { beginQuestion(at: next, on: loop) }
+  }
+
+  /// The most runs that hear the answer in one turn of the loop.
+  private static let mostTold = 256
+
+  /// Lets runs hear the answer, in as many turns as there have to be; on the loop.
+  private func tell(_ runs: ArraySlice<Run>, _ answer: NameAnswer, on loop: EventLoop) {
+    for run in runs.prefix(Self.mostTold) { run.loop.runOnLoop { run.hearsName(answer) } }
+    let others = runs.dropFirst(Self.mostTold)
+    guard !others.isEmpty else { return }
+    let next = NextTurn { [self] in tell(others, answer, on: loop) }
+    _ = loop.schedule(at: loop.now, next, token: 0)
+  }
+
+  private final class NextTurn: TimerHandler {
+    private let body: () -> Void
+
+    init(_ body: @escaping () -> Void) {
+      self.body = body
+    }
+
+    func timerFired(token: UInt64) { body() }
   }
 
   /// Asks at a time, which may have passed; on the loop.

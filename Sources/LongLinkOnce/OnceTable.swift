@@ -21,13 +21,24 @@ final class OnceTable: Sendable {
     /// The runs whose end the store is told again, because it has failed; not all of them are in
     /// `runs`.
     var retrying: [ObjectIdentifier: Run] = [:]
+    /// Those of them whose expiry has passed by the time that is counted here.
+    var forgotten: [OncePlace: Run] = [:]
     var status: OnceStoreStatus
     /// When the store said so, by the loops' clock.
     var asked: LinkInstant
+    /// When it was asked for the name that is known.
+    var nameAsked: LinkInstant
     /// The question for the store's name.
-    var question = NameQuestion()
+    var question = NameQuestion<Run>()
     /// Opened when there are no runs any more.
     var idle: Gate<Void>?
+
+    /// Returns the gate to open if nothing runs any more.
+    mutating func forget(_ run: Run) -> Gate<Void>? {
+      guard runs[run.place] === run else { return nil }
+      runs[run.place] = nil
+      return runs.isEmpty ? idle : nil
+    }
   }
 
   let store: any OnceStore
@@ -70,7 +81,7 @@ final class OnceTable: Sendable {
     detachedTimeout = configuration.detachedHandlerTimeout.clampedNanoseconds
     detached = DetachedHandlers(most: configuration.maxDetachedHandlers)
     self.log = log
-    state = Mutex(State(status: status, asked: now))
+    state = Mutex(State(status: status, asked: now, nameAsked: now))
   }
 
   /// A number that no other begin has.
@@ -91,13 +102,14 @@ final class OnceTable: Sendable {
   ///
   /// It may have said so at any instant since, so the time that was counted on holds if it can be
   /// right. It cannot if the store's clock stands still, or the loops' has jumped: then clients
-  /// would be told a time that the store refuses.
+  /// would be told a time that the store refuses. The name is that of the call that began last.
   func learn(_ status: OnceStoreStatus, askedAt start: LinkInstant, at now: LinkInstant) {
     let isNew = state.withLock { state in
       let isNew = state.status.name != status.name
       let counted = state.status.time + max(0, now - state.asked) / 1_000_000
       let latest = status.time + max(0, now - start) / 1_000_000
-      state.status.name = status.name
+      if start < state.nameAsked, isNew { return false }
+      (state.status.name, state.nameAsked) = (status.name, max(start, state.nameAsked))
       state.status.time = isNew ? status.time : min(max(counted, status.time), latest)
       state.asked = now
       return isNew
@@ -139,14 +151,28 @@ final class OnceTable: Sendable {
     }
   }
 
+  /// Removes a run whose end the store has, or whose end it gets no more.
   func remove(_ run: Run) {
-    let idle = state.withLock { state -> Gate<Void>? in
+    let idle = state.withLock { state in
       state.retrying[ObjectIdentifier(run)] = nil
-      guard state.runs[run.place] === run else { return nil }
-      state.runs[run.place] = nil
-      return state.runs.isEmpty ? state.idle : nil
+      if state.forgotten[run.place] === run { state.forgotten[run.place] = nil }
+      return state.forget(run)
     }
     idle?.open(())
+  }
+
+  /// Lets the store answer for a run, although it is still to be told how that has ended.
+  func forget(_ run: Run) {
+    let idle = state.withLock { state in
+      state.forgotten[run.place] = run
+      return state.forget(run)
+    }
+    idle?.open(())
+  }
+
+  /// Whether the store is still to be told how a run at a place has ended, whose time is over.
+  func hasForgotten(_ place: OncePlace) -> Bool {
+    state.withLock { $0.forgotten[place] != nil }
   }
 
   var runCount: Int { state.withLock { $0.runs.count } }
@@ -246,7 +272,7 @@ extension OnceTable: OnceKeeper {
   }
 
   /// In an order that is the same when a simulation is repeated.
-  private static func sorted(_ runs: [Run]) -> [Run] {
+  static func sorted(_ runs: [Run]) -> [Run] {
     runs.sorted { $0.begin.number < $1.begin.number }
   }
 

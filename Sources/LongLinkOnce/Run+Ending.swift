@@ -147,13 +147,15 @@ extension Run {
     }
   }
 
-  /// Lets the table answer, once the record's expiry has passed, that the end is not known.
+  /// Lets the store answer again once the record's expiry has passed by the time that the server
+  /// counts. By the store's clock, which may be slower, it may not have.
   private func forgetAtExpiry() {
     stopLimit()
     let limit = after(max(1, expiry - table.status(at: loop.now).time)) { run in
       run.state.withLock { state in
         if case .ended = state.phase { state.phase = .ended(Self.unknownEnd) }
       }
+      run.table.forget(run)
     }
     state.withLock { $0.limit = limit }
   }

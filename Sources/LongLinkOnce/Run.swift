@@ -171,7 +171,7 @@ final class Run: OnceRun {
   }
 
   /// The store has said its name, or has not when it was asked; on the loop.
-  func hearsName(_ answer: NameQuestion.Answer) {
+  func hearsName(_ answer: NameAnswer) {
     switch answer {
     case .failed: end(OnceTable.noStore)
     case .known:
@@ -233,7 +233,7 @@ final class Run: OnceRun {
   /// The store has answered a begin.
   private func found(_ finding: OnceFinding) {
     if let reply = table.reply(to: finding, of: client, at: loop.now) { return end(reply) }
-    let isOver = finding == .running && self.isOver
+    let isOver = finding == .running && (self.isOver || table.hasForgotten(place))
     let next = state.withLock { state -> Found in
       // Nobody waited any more.
       if case .ended = state.phase { return finding == .running ? .stop : .abandon }
@@ -257,7 +257,7 @@ final class Run: OnceRun {
     case .ask: askLater()
     case .stop: end(OnceTable.noStore)
     case .giveUp:
-      end(OnceTable.gone("another server has begun the request, and does not say how it has ended"))
+      end(OnceTable.gone("the request has begun, and its record does not say how it has ended"))
     }
   }
 

@@ -9,7 +9,8 @@ internal import Synchronization
 ///
 /// The records of one scope take at most a quarter of the room, and so do those of all clients
 /// without a principal together. A begin for which there is no room is refused; no record is
-/// dropped before its expiry. Expired records are removed a few at a time, by later begins.
+/// dropped before its expiry. Expired records are removed a few at a time, by later begins; the
+/// store uses their memory again, and does not give it back.
 public final class MemoryOnceStore: OnceStore {
   private let name: [UInt8]
   private let clock: @Sendable () -> Int64

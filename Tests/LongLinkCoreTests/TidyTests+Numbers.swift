@@ -87,7 +87,7 @@ extension TidyTests {
     (
       "@inlinable",
       [
-        "LongLinkCore": 144, "LongLinkDriver": 9, "LongLinkProtobufC": 25, "LongLinkTransport": 7,
+        "LongLinkCore": 145, "LongLinkDriver": 9, "LongLinkProtobufC": 25, "LongLinkTransport": 7,
       ]
     ),
   ]

@@ -153,6 +153,7 @@ public struct RequestOptions: Hashable, Sendable {
   }
 
   /// Whether the request is to run once.
+  @inlinable
   package var runsOnce: Bool { retry == .once || rare?.ticket != nil }
 
   package var offline: OfflinePolicy? { waitsForConnection.map(OfflinePolicy.init(waits:)) }
@@ -176,7 +177,7 @@ public struct RequestOptions: Hashable, Sendable {
 @usableFromInline package final class RareOptions: Hashable, Sendable {
   let idempotencyKey: [UInt8]
   let metadata: [String: String]
-  let ticket: OnceTicket?
+  @usableFromInline let ticket: OnceTicket?
 
   init?(idempotencyKey: [UInt8], metadata: [String: String], ticket: OnceTicket?) {
     if idempotencyKey.isEmpty, metadata.isEmpty, ticket == nil { return nil }

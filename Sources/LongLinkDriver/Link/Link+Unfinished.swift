@@ -3,21 +3,32 @@
 internal import LongLinkCore
 
 extension Link {
-  /// The handlers of the peer's requests that have not returned, a line each.
+  /// The handlers of the peer's requests that have not returned, and the requests that wait for
+  /// the run of their key, a line each.
   package var unfinishedHandlers: [String] {
-    let state = "has not returned"
-    return connection.inbound.handlers.map { describe($0, state) }
-      + connection.inbound.outlivedHandlers.map {
-        describe($0, state + ", though its request has ended")
-      }
+    connection.inbound.handlers.map { $0.unfinished() }
+      + connection.inbound.outlivedHandlers.map { $0.unfinished("though its request has ended") }
+  }
+}
+
+extension RunningHandler {
+  /// A line about the handler, which has not returned, if its link has ended; on the loop.
+  package var unfinishedWithoutLink: String? {
+    link.isAlive ? nil : unfinished("though its connection has ended")
   }
 
-  private func describe(_ work: RunningHandler, _ state: String) -> String {
-    let type = work.request.type
-    let title = work.responder.routes.names[type].map { "\($0) (type \(type))" } ?? "\(type)"
-    let origin = peer.map { " from \($0)" } ?? ""
-    let progress = work.channel?.progress ?? ""
-    return "handler of \(title)\(origin) (serial \(work.request.serial)): \(state)"
+  fileprivate func unfinished(_ more: String? = nil) -> String {
+    let type = request.type
+    let title = responder.routes.names[type].map { "\($0) (type \(type))" } ?? "\(type)"
+    let origin = link.peer.map { " from \($0)" } ?? ""
+    let progress = channel?.progress ?? ""
+    let runsOnce = request.onceRun != nil
+    let state =
+      runsOnce && isDone
+      ? "waits for the run of its key"
+      : runsOnce && task == nil ? "has not begun: the store was asked" : "has not returned"
+    return "\(runsOnce && isDone ? "request" : "handler") of \(title)\(origin) "
+      + "(serial \(request.serial)): \(state)" + (more.map { ", \($0)" } ?? "")
       + (progress.isEmpty ? "" : "; " + progress)
   }
 }

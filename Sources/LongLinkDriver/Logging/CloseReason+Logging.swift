@@ -34,7 +34,7 @@ extension CloseReason {
     let role = link.connection.settings.role
     link.log(
       isWarning(to: role) ? .warning : usual,
-      role == .client ? "Disconnected" : "Connection ended",
+      role == .client ? "Disconnected" : "Connection ended", kind: .name(token),
       logMetadata.merging(["detail": "\(link.ending.detail(of: self))"]) { _, told in told }
         .merging(more()) { told, _ in told })
   }

@@ -18,7 +18,7 @@ package struct LinkLog {
 
   /// Writes a line; each message is rate-limited, and each constant `kind` of it by itself.
   package func callAsFunction(
-    _ level: Logger.Level, _ message: StaticString, kind: String = "",
+    _ level: Logger.Level, _ message: StaticString, kind: LineKind = .usual,
     _ metadata: @autoclosure () -> Logger.Metadata = [:]
   ) {
     log.log(level, message, kind: kind, of: group, at: loop.now) {

@@ -11,7 +11,7 @@ extension Peer {
     _ detail: @autoclosure () -> String, on link: Link
   ) {
     link.log(
-      .info, "Refused a request", kind: "\(code)",
+      .info, "Refused a request", kind: .code(code),
       details(of: type, serial, code, PeerText(detail())))
   }
 
@@ -30,6 +30,15 @@ extension Peer {
     logRefusal(
       of: request.type, request.serial, rejection.code,
       String(decoding: rejection.body, as: UTF8.self), on: link)
+  }
+
+  /// Logs that a request that is to run once was refused; nothing for any other reply.
+  func logRefusal(
+    of type: MessageType, _ serial: UInt32, by reply: OnceReply, on link: Link
+  ) {
+    guard reply.isRefused, reply.code != .cancelled else { return }
+    logRefusal(
+      of: type, serial, reply.code, String(decoding: reply.body, as: UTF8.self), on: link)
   }
 
   private func details(

@@ -33,6 +33,25 @@ package final class PeerLog: Sendable {
     var suppressed: UInt64 = 0
   }
 
+  /// A kind of lines: those with one level, message and `LineKind`.
+  private struct Line: Hashable {
+    let level: Logger.Level
+    let message: StaticString
+    let kind: LineKind
+
+    static func == (one: Line, other: Line) -> Bool {
+      guard one.level == other.level, one.kind == other.kind else { return false }
+      return one.message.withUTF8Buffer { bytes in
+        other.message.withUTF8Buffer { unsafe bytes.elementsEqual($0) }
+      }
+    }
+
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(message.utf8CodeUnitCount)
+      hasher.combine(kind)
+    }
+  }
+
   /// The most lines of one kind that one address can log at once, and its interval as a multiple.
   private static let burstOfAddress = 3
   private static let intervalsOfAddress: Int64 = 3
@@ -42,7 +61,7 @@ package final class PeerLog: Sendable {
   private let burst: Int
   private let interval: Int64
   /// The limits by kind. Messages and kinds are constants, so no peer can make this grow.
-  private let kinds = Mutex<[String: Kind]>([:])
+  private let kinds = Mutex<[Line: Kind]>([:])
 
   /// Makes a log; by default five lines of a kind pass at once, then three a minute. `interval` is
   /// in nanoseconds.
@@ -54,15 +73,14 @@ package final class PeerLog: Sendable {
   }
 
   /// Logs a line, or counts it as suppressed. Lines with the same level and message are of one
-  /// kind, so that usual lines do not hide warnings; `kind`, which must be constant too, can
-  /// distinguish more. `address` is the group of addresses whose share the line counts for; nil for
-  /// none.
+  /// kind, so that usual lines do not hide warnings; `kind` can distinguish more. `address` is the
+  /// group of addresses whose share the line counts for; nil for none.
   package func log(
-    _ level: Logger.Level, _ message: StaticString, kind: String = "",
+    _ level: Logger.Level, _ message: StaticString, kind: LineKind = .usual,
     of address: SocketAddress.Group? = nil, at now: LinkInstant, _ metadata: () -> Logger.Metadata
   ) {
     guard level >= logger.logLevel,
-      let suppressed = admit("\(level)\(message)\(kind)", of: address, at: now)
+      let suppressed = admit(Line(level: level, message: message, kind: kind), of: address, at: now)
     else { return }
     var metadata = metadata()
     if suppressed > 0 { metadata["suppressed"] = "\(suppressed)" }
@@ -71,11 +89,11 @@ package final class PeerLog: Sendable {
 
   /// Returns the number of lines suppressed since the last one; nil if this one is suppressed too.
   private func admit(
-    _ message: String, of address: SocketAddress.Group?, at now: LinkInstant
+    _ line: Line, of address: SocketAddress.Group?, at now: LinkInstant
   ) -> UInt64? {
     kinds.withLock { kinds in
-      var kind = kinds[message] ?? Kind(all: Limit(restored: now))
-      defer { kinds[message] = kind }
+      var kind = kinds[line] ?? Kind(all: Limit(restored: now))
+      defer { kinds[line] = kind }
       let slow = interval * PeerLog.intervalsOfAddress
       let share = address.map { kind.addresses[$0] ?? Limit(restored: now) }
       guard kind.all.allows(burst, every: interval, at: now),
@@ -94,4 +112,14 @@ package final class PeerLog: Sendable {
       return kind.suppressed
     }
   }
+}
+
+/// What distinguishes log lines that have one level and message, so that many of one kind do not
+/// hide the others. No peer can make its values many.
+package enum LineKind: Hashable, Sendable {
+  case usual
+  /// Of a response code with which the framework itself refuses requests: they are few.
+  case code(ResponseCode)
+  /// Of a constant, such as the reason of a connection's end.
+  case name(String)
 }

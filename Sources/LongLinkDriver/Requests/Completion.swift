@@ -159,15 +159,16 @@ struct PendingRequest {
   ) {
     self.type = type
     self.offline = offline
-    retry = options.retry ?? (options.runsOnce ? .once : .ifSafe)
-    runsOnce = options.runsOnce
+    let isOnce = options.runsOnce
+    retry = options.retry ?? (isOnce ? .once : .ifSafe)
+    runsOnce = isOnce
     self.deadline = deadline
     began = now
     self.body = body
     let hasMore =
       switch completion {
       case .stream, .observed: true
-      default: options.needsExtras
+      default: (options.rare != nil || options.priority != nil) && options.needsExtras
       }
     extras = hasMore ? Extras(copy options, copy completion) : nil
     self.completion = completion

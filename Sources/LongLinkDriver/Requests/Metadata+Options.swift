@@ -26,9 +26,7 @@ extension RequestOptions {
   }
 
   /// Whether a request needs more than what all have.
-  var needsExtras: Bool {
-    (priority ?? 0) != 0 || rare != nil && (hasMetadata || ticket != nil)
-  }
+  var needsExtras: Bool { (priority ?? 0) != 0 || hasMetadata || ticket != nil }
 
   /// Whether a cancel is sent to the peer when the caller stops waiting.
   var notifiesCancel: Bool { cancelsAtPeer != false }

@@ -35,7 +35,7 @@ extension Responder {
     let step = link.connection.inbox.withBody(arrival.payload) {
       client.find(question, payload: $0)
     }
-    if case .reply(let reply) = step { return send(reply, id, on: link) }
+    if case .reply(let reply) = step { return send(reply, id, arrival.type, on: link) }
     // One that only waits does not hold the payload.
     guard let (run, runs) = step.run else { return }
     let request = InboundRequest(
@@ -78,7 +78,7 @@ extension Responder {
       loop.handlerPauses()
       let reply = OnceReply(rejection(of: request, error, on: link))
       let other = run.concluded(reply.code, reply.body, isRefused: reply.isRefused)
-      send(other ?? reply, request.id, on: link)
+      send(other ?? reply, request.id, request.type, on: link)
     }
   }
 
@@ -89,10 +89,10 @@ extension Responder {
     guard let bytes = try? body.encodedBytes() else {
       let reply = reply(to: request, body, on: link)
       let other = run.concluded(reply.code, reply.body, isRefused: false)
-      return send(other ?? reply, request.id, on: link)
+      return send(other ?? reply, request.id, request.type, on: link)
     }
     if let other = run.concluded(.ok, bytes, isRefused: false) {
-      return send(other, request.id, on: link)
+      return send(other, request.id, request.type, on: link)
     }
     answer(request, bytes, on: link)
   }
@@ -109,8 +109,9 @@ extension Responder {
   }
 
   /// Sends a reply to a request that was to run once, unless that has ended.
-  func send(_ reply: OnceReply, _ id: InboundID, on link: Link) {
+  func send(_ reply: OnceReply, _ id: InboundID, _ type: MessageType, on link: Link) {
     if reply.outcome != .run { onceClient?.count(reply.outcome) }
+    peer.logRefusal(of: type, id.serial, by: reply, on: link)
     let limit = link.connection.agreement.maxBody
     guard reply.code != .ok || reply.body.count <= limit else {
       return send(
@@ -193,7 +194,9 @@ extension RunningHandler {
   package func answer(_ reply: OnceReply) {
     onLoop { [self] in
       guard !hasEnded else { return }
-      responder.end(self, cancelling: false) { responder.send(reply, request.id, on: link) }
+      responder.end(self, cancelling: false) {
+        responder.send(reply, request.id, request.type, on: link)
+      }
     }
   }
 

@@ -168,8 +168,8 @@ extension ServerShared {
     _ objection: ConnectionRejection, of address: SocketAddress?, at now: LinkInstant
   ) {
     log.log(
-      .warning, "Rejected a connection", kind: objection.rawValue, of: limits.group(of: address),
-      at: now
+      .warning, "Rejected a connection", kind: .name(objection.rawValue),
+      of: limits.group(of: address), at: now
     ) {
       ["reason": "\(objection.rawValue)", "peer": .peer(address)]
     }

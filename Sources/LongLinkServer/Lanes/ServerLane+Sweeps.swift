@@ -86,5 +86,6 @@ extension ServerLane: LoopResident {
   /// The handlers that have not returned, a line each.
   var unfinished: [String] {
     ids { _ in true }.flatMap { connections[$0]?.link.unfinishedHandlers ?? [] }
+      + (keeper?.unfinished(on: loop) ?? [])
   }
 }

@@ -5,6 +5,7 @@ import LongLinkCore
 import LongLinkDriver
 @testable import LongLinkOnce
 import LongLinkServer
+import LongLinkTestSupport
 import LongLinkTesting
 import LongLinkTransport
 import Synchronization
@@ -66,7 +67,7 @@ import Testing
         sendUnknown(caller, first..<3_100)
       }
       // Those for whom there is no room are refused at once.
-      let most = UInt32(NameQuestion.mostWaiting)
+      let most = UInt32(NameQuestion<Run>.mostWaiting)
       for serial in most - 3_000 + 100..<3_100 {
         #expect(try await callers[1].answer(to: serial) == .refused(.draining))
       }
@@ -115,6 +116,100 @@ import Testing
       #expect(!timers.contains("QuestionTimer"), "\(timers)")
       try await simulation.sleep(for: .seconds(1))
       #expect(store.script.withLock { $0.statuses } == asked)
+    }
+  }
+
+  @Test func `a question answers those that came before it, and the next one the others`() {
+    func at(_ milliseconds: Int64) -> LinkInstant {
+      LinkInstant(nanoseconds: 1_000_000_000 + milliseconds * 1_000_000)
+    }
+    var question = NameQuestion<String>()
+    func add(_ name: String, _ arrival: Int64, now: Int64) -> NameQuestion<String>.Step {
+      question.add(name, arrivedAt: at(arrival), at: at(now))
+    }
+    func begin(_ now: Int64) -> Bool { question.begin(at: at(now)) }
+    #expect(add("a", 0, now: 0) == .begins)
+    // It waits before the question has begun, which is on another loop.
+    #expect(add("b", 1, now: 1) == .waits)
+    #expect(begin(2))
+    // It has arrived before the question, and need not wait for the next one.
+    #expect(add("c", 1, now: 3) == .waits)
+    #expect(add("d", 4, now: 4) == .waits)
+    #expect(!begin(5))
+    var end = question.end(.known)
+    #expect(end.asking == ["a", "b", "c"] && end.next == at(102))
+    #expect(add("e", 2, now: 6) == .hears(.known))
+    #expect(add("f", 7, now: 7) == .waits)
+    #expect(begin(102))
+    end = question.end(.failed)
+    #expect(end.asking == ["d", "f"] && end.next == nil)
+    #expect(add("g", 110, now: 110) == .waitsUntil(at(202)))
+    #expect(add("h", 300, now: 300) == .waits)
+    #expect(begin(301))
+    let waiting = question.stop().waiting
+    #expect(waiting == ["g", "h"])
+  }
+
+  @Test func `an old name that comes late does not replace a newer one`() async throws {
+    try await OnceStage.run { simulation, memory in
+      let now = simulation.now
+      func status(_ name: UInt8) -> OnceStoreStatus { OnceStoreStatus(name: [name], time: 1_000) }
+      let table = OnceTable(
+        OnceConfiguration(store: memory), status(1), at: now, counting: 1,
+        log: PeerLog(LogLines().logger))
+      table.learn(status(3), askedAt: now + 50, at: now + 100)
+      table.learn(status(2), askedAt: now + 40, at: now + 110)
+      #expect(table.status(at: now).name == [3])
+      table.learn(status(4), askedAt: now + 60, at: now + 120)
+      #expect(table.status(at: now).name == [4])
+    }
+  }
+
+  @Test func `an unknown name is not asked for while other calls of the store fail`() async throws {
+    try await run { stage, store, simulation in
+      let caller = try await stage.client()
+      store.script.withLock {
+        $0.failingBegins = .max
+        $0.failingAbandons = .max
+      }
+      for number in 0..<OnceTable.mostLateCalls + 1 {
+        let key = [UInt8(number >> 8), UInt8(number & 255)]
+        #expect(try await caller.ask(OnceStage.quick, key) == .refused(.draining))
+      }
+      let asked = store.script.withLock { $0.statuses }
+      #expect(
+        try await caller.ask(OnceStage.quick, [6], space: Self.wrong) == .refused(.draining))
+      #expect(store.script.withLock { $0.statuses } == asked)
+      store.script.withLock {
+        $0.failingBegins = 0
+        $0.failingAbandons = 0
+      }
+      try await simulation.sleep(for: .seconds(20))
+      #expect(
+        try await caller.ask(OnceStage.quick, [6], space: Self.wrong)
+          == .refused(.preconditionFailed))
+    }
+  }
+
+  @Test func `a request of a new name waits for room, and is not told to settle`() async throws {
+    try await OnceStage.run { simulation, memory in
+      let store = ScriptedStore(memory, clock: simulation.clock)
+      let stage = try await OnceStage(simulation, store: store) { $0.once?.maxDetachedHandlers = 4 }
+      let first = try await stage.client()
+      first.send(OnceStage.waits, [1], serial: 50)
+      try await stage.awaitWaiting(1)
+      first.client.reset()
+      try await simulation.sleep(for: .seconds(1))
+      store.script.withLock { $0.name = [9, 9] }
+      let next = try await stage.client()
+      #expect(
+        try await next.ask(OnceStage.quick, [6], space: Self.wrong) == .refused(.overloaded))
+      stage.letGo()
+      try await simulation.sleep(for: .seconds(1))
+      #expect(
+        try await next.ask(OnceStage.quick, [6], space: Self.wrong)
+          == .refused(.preconditionFailed))
+      await stage.server.shutDown(within: .zero)
     }
   }
 

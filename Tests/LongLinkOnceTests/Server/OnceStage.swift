@@ -232,6 +232,8 @@ final class ScriptedStore: OnceStore {
     var completes = 0
     var abandons = 0
     var name: [UInt8]?
+    /// How far the time that it says is ahead, in ms.
+    var ahead: Int64 = 0
     var statuses = 0
     var failingStatuses = 0
     var statusDelay = Duration.zero
@@ -253,6 +255,7 @@ final class ScriptedStore: OnceStore {
     let (name, fails, delay) = script.withLock { script in
       script.statuses += 1
       script.failingStatuses -= 1
+      status.time += script.ahead
       return (script.name, script.failingStatuses >= 0, script.statusDelay)
     }
     if delay > .zero { try await clock.sleep(for: delay) }

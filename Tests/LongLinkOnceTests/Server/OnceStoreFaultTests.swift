@@ -133,6 +133,28 @@ struct OnceStoreFaultTests {
     }
   }
 
+  @Test func `the store answers after the time that the server counts`() async throws {
+    try await OnceStage.run { simulation, memory in
+      let store = ScriptedStore(memory, clock: simulation.clock)
+      // The server takes the store's clock for faster than it is.
+      store.script.withLock {
+        $0.ahead = 50_000
+        $0.failingCompletes = .max
+        $0.failsAfterEffect = true
+      }
+      let stage = try await OnceStage(simulation, store: store, retention: .seconds(60))
+      let caller = try await stage.client()
+      #expect(try await caller.ask(OnceStage.quick, [9]) == Answer(.ok, [1]))
+      try await simulation.sleep(for: .seconds(70))
+      let limit = Duration.seconds(20)
+      #expect(
+        try await caller.ask(OnceStage.quick, [9], remaining: limit)
+          == Answer(.ok, [1], replayed: true))
+      #expect(stage.runs([9]) == 1)
+      await stage.server.shutDown(within: .zero)
+    }
+  }
+
   @Test func `what another server runs is waited for`() async throws {
     try await OnceStage.run { simulation, memory in
       let store = ScriptedStore(memory, clock: simulation.clock)

@@ -16,6 +16,8 @@ struct IdentityOptions: ParsableArguments {
       """, valueName: "file"))
   private var identity: String?
 
+  var isGiven: Bool { identity != nil }
+
   /// Sets the identity of a client, if one is given.
   func apply(to configuration: inout ClientConfiguration, overHTTP: Bool) throws {
     guard let identity else { return }

@@ -50,6 +50,9 @@ struct SecurityOptions: ParsableArguments {
       """, valueName: "secret"))
   private var token: String?
 
+  /// Whether the client proves who it is.
+  var hasProof: Bool { token != nil || tlsCertificate != nil }
+
   func validate() throws {
     let needsTLS =
       tlsCa != nil || tlsInsecure || tlsServerName != nil || tlsCertificate != nil || tlsKey != nil

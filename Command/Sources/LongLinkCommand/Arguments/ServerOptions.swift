@@ -15,6 +15,9 @@ struct ServerOptions: ParsableArguments {
 
   var endpoint: Endpoint { place.endpoint }
 
+  /// Whether the client proves who it is, with a token or a certificate.
+  var hasProof: Bool { security.hasProof }
+
   /// Makes a client of that server, or of the gateway where `http` names one. Its requests fail,
   /// and do not wait, without a connection.
   func makeClient(

@@ -61,6 +61,10 @@ struct CallCommand: AsyncParsableCommand {
     guard !http.isGiven else {
       throw ValidationError("Tickets are made on a connection: leave out --ticket or --http.")
     }
+    guard identity.isGiven || server.hasProof else {
+      throw ValidationError(
+        "A ticket is of one client, which the next call could not be: add --identity or --token.")
+    }
   }
 
   func run() async throws {

@@ -20,7 +20,8 @@ struct OnceOptions: ParsableArguments {
       """
       Keep the ticket of the request in this file, from before it is first sent. If there is the \
       file, the request is repeated: it gets its answer, and does not run again. Repeat it with \
-      the same type and body, and with the same --identity or --token. The time of --timeout is \
+      the same type and body, and with the same --identity, --token or --tls-certificate, which \
+      it needs. The time of --timeout is \
       also that of the work: when it passes, the server cancels the handler and keeps 408 as the \
       answer. The file stays, also after an answer; remove it to make a new request. Not with \
       --http or --count.

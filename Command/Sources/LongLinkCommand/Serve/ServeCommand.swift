@@ -36,7 +36,7 @@ struct ServeCommand: AsyncParsableCommand {
       With --tls-certificate the files are looked at every 10 seconds, and at SIGHUP: new \
       connections use what has changed, unless it does not fit together, which is logged.
 
-      On SIGTERM or SIGINT it lets running requests finish for at most 7 seconds, and exits after \
+      On SIGTERM or SIGINT it lets running requests finish for at most 6 seconds, and exits after \
       10 seconds at the latest: with code 0, or with 1 if the file of answers could not be closed, \
       because another program had it locked. A second signal ends it at once, as does the first \
       one before it listens.
@@ -148,8 +148,8 @@ struct ServeCommand: AsyncParsableCommand {
   }
 
   /// How long running requests go on after a signal. Another second passes if streams have to be
-  /// told of their end, and their clients do not read.
-  private static let drainTime = Duration.seconds(7)
+  /// told of their end, and their clients do not read; another one if the gateway has to wait.
+  private static let drainTime = Duration.seconds(6)
   /// How long the file of answers may take to be closed. SQLite waits 2 s for other programs.
   private static let closeTime = Duration.seconds(2)
 

@@ -82,7 +82,8 @@ import Testing
       #expect(try await stage.call(server, stage.ticket).code == 0)
       let body = try OnceRequest(key: Array("k".utf8)).hex
       let call = try await server.call(
-        "10", "--hex", body, "--once", "--ticket", stage.path("ticket"))
+        "10", "--hex", body, "--once", "--ticket", stage.path("ticket"), "--identity",
+        stage.path("another"))
       #expect(call.code == 5)
       #expect(call.errors.contains("the request is of another store, retention or user"))
       #expect(call.errors.contains("delivery: sent"))
