@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs tests under a sanitizer, with a separate build for each sanitizer.
 #
-#   Scripts/sanitize.sh thread    tests with several threads: sockets, event loops, client, server, uploads
+#   Scripts/sanitize.sh thread    tests with several threads: sockets, event loops, client, server, requests that run
+#                                once, uploads
 #   Scripts/sanitize.sh address   tests of manual memory management: the core, sockets, libprotobuf-c, expat,
 #                                libcrypto, OpenSSL and the files of uploads
 #
@@ -14,7 +15,7 @@ cd "$(dirname "$0")/.."
 swift=${SWIFT:-swift}
 case ${1:-} in
 thread)
-  suites='LongLinkTransportTests LongLinkTests LongLinkCallsTests LongLinkTLSTests LongLinkUploadsTests'
+  suites='LongLinkTransportTests LongLinkTests LongLinkOnceTests LongLinkCallsTests LongLinkTLSTests LongLinkUploadsTests'
   options=(--scratch-path .build-tsan -Xcc -DCLL_THREAD_SANITIZER)
   export TSAN_OPTIONS="suppressions=$PWD/Scripts/thread-sanitizer.supp"
   ;;

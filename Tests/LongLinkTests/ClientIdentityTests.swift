@@ -312,6 +312,23 @@ import Testing
     }
   }
 
+  @Test func `the clients of a principal get a push in the order of arrival`() async throws {
+    try await Stage.simulate { stage, _ in
+      let server = try await stage.serve(configure: {
+        $0.identity.authenticate = { Authentication(Principal($0.clientName)) }
+      })
+      let heard = Tally<Int>()
+      for number in 0..<12 {
+        let client = try stage.client(of: server) { $0.name = "ann" }
+        client.onPush(7) { _ in heard.add(number) }
+        try await client.connect()
+      }
+      #expect(try await server.push(to: "ann", 7, [1]).queued == 12)
+      await heard.reached(12)
+      #expect(heard.elements == Array(0..<12))
+    }
+  }
+
   @Test func `without an identity each connection is a client`() async throws {
     try await Stage.simulate { stage, _ in
       let told = ToldClients()

@@ -57,10 +57,10 @@ struct ScenarioFaults: Sendable {
     let conditions: LinkConditions =
       fault.kind == .weakRadio
       ? .weakRadio : LinkConditions(readSize: 1...200, writeSize: 1...200)
-    let usual = simulation.network.conditions
     simulation.network.conditions = conditions
     for link in simulation.network.links { link.setConditions(conditions) }
-    later(fault.lasting) { [simulation] in
+    // Another such fault may have begun before, so the conditions of now may not be the usual ones.
+    later(fault.lasting) { [simulation, usual = plan.conditions] in
       simulation.network.conditions = usual
       for link in simulation.network.links { link.setConditions(usual) }
     }

@@ -13,10 +13,11 @@ final class ServerClients: Sendable {
     case one(ServerClient)
     case many([UInt64: ServerClient])
 
+    /// In the order of their numbers, which is the same when a simulation is repeated.
     var all: [ServerClient] {
       switch self {
       case .one(let client): [client]
-      case .many(let clients): Array(clients.values)
+      case .many(let clients): clients.values.sorted { $0.id < $1.id }
       }
     }
 
@@ -75,7 +76,7 @@ final class ServerClients: Sendable {
       switch byPrincipal[principal.hashValue] {
       case nil: []
       case .one(let client): client.isOf(principal) ? client.open : []
-      case .many(let clients): clients.values.flatMap { $0.isOf(principal) ? $0.open : [] }
+      case .many?: clients(of: principal).flatMap(\.open)
       }
     }
   }

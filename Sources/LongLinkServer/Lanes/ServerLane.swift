@@ -115,7 +115,7 @@ final class ServerLane {
 
   /// Lifts the restrictions of connections when memory is no longer scarce.
   private func recover() {
-    for connection in connections.values { connection.link.recover() }
+    for id in ids(where: { _ in true }) { connections[id]?.link.recover() }
   }
 
   /// Opens a connection that the listener accepted for this loop.

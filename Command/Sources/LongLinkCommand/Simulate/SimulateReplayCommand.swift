@@ -22,8 +22,8 @@ struct SimulateReplayCommand: AsyncParsableCommand {
 
   @Option(
     help: """
-      The profile of faults: default, calm, hostile-network, restarts, slow-peers, two-ways or \
-      credentials.
+      The profile of faults: default, calm, hostile-network, restarts, slow-peers, two-ways, \
+      credentials or once.
       """)
   var profile = "default"
 
