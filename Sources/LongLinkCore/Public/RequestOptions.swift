@@ -85,13 +85,13 @@ public struct RequestOptions: Hashable, Sendable {
   /// Default: none.
   public var idempotencyKey: [UInt8] {
     get { rare?.idempotencyKey ?? [] }
-    set { rare = RareOptions(idempotencyKey: newValue, metadata: metadata, ticket: ticket) }
+    set { rare = .having(idempotencyKey: newValue, metadata: metadata, ticket: ticket) }
   }
   /// Entries for the peer's handler, such as a trace context. Default: none. An entry of narrower
   /// options replaces an entry of wider ones with the same key.
   public var metadata: [String: String] {
     get { rare?.metadata ?? [:] }
-    set { rare = RareOptions(idempotencyKey: idempotencyKey, metadata: newValue, ticket: ticket) }
+    set { rare = .having(idempotencyKey: idempotencyKey, metadata: newValue, ticket: ticket) }
   }
   /// Whether the request is retried automatically. Default: `ifSafe`, while it has certainly not
   /// run.
@@ -103,7 +103,7 @@ public struct RequestOptions: Hashable, Sendable {
   /// `idempotencyKey`.
   public var ticket: OnceTicket? {
     get { rare?.ticket }
-    set { rare = RareOptions(idempotencyKey: idempotencyKey, metadata: metadata, ticket: newValue) }
+    set { rare = .having(idempotencyKey: idempotencyKey, metadata: metadata, ticket: newValue) }
   }
   /// Whether the request is sent after all ordered requests that were submitted to the same client
   /// before, whatever the priorities and deadlines. Default: no. Waiting requests that are not
@@ -149,7 +149,7 @@ public struct RequestOptions: Hashable, Sendable {
     self.priority = priority
     self.retry = retry
     self.isOrdered = isOrdered
-    rare = RareOptions(idempotencyKey: idempotencyKey, metadata: metadata, ticket: ticket)
+    rare = .having(idempotencyKey: idempotencyKey, metadata: metadata, ticket: ticket)
   }
 
   /// Whether the request is to run once.
@@ -160,16 +160,15 @@ public struct RequestOptions: Hashable, Sendable {
 
   /// Returns these options with unset ones taken from `wider`.
   public func over(_ wider: RequestOptions) -> RequestOptions {
-    RequestOptions(
-      timeout: timeout ?? wider.timeout,
-      cancelsAtPeer: cancelsAtPeer ?? wider.cancelsAtPeer,
-      waitsForConnection: waitsForConnection ?? wider.waitsForConnection,
-      priority: priority ?? wider.priority,
-      idempotencyKey: idempotencyKey.isEmpty ? wider.idempotencyKey : idempotencyKey,
-      metadata: metadata.isEmpty ? wider.metadata : wider.metadata.merging(metadata) { $1 },
-      retry: retry ?? wider.retry,
-      ticket: ticket ?? wider.ticket,
-      isOrdered: isOrdered ?? wider.isOrdered)
+    var options = self
+    options.timeout = timeout ?? wider.timeout
+    options.cancelsAtPeer = cancelsAtPeer ?? wider.cancelsAtPeer
+    options.waitsForConnection = waitsForConnection ?? wider.waitsForConnection
+    options.priority = priority ?? wider.priority
+    options.retry = retry ?? wider.retry
+    options.isOrdered = isOrdered ?? wider.isOrdered
+    options.rare = rare?.over(wider.rare) ?? wider.rare
+    return options
   }
 }
 
@@ -179,11 +178,27 @@ public struct RequestOptions: Hashable, Sendable {
   let metadata: [String: String]
   @usableFromInline let ticket: OnceTicket?
 
-  init?(idempotencyKey: [UInt8], metadata: [String: String], ticket: OnceTicket?) {
-    if idempotencyKey.isEmpty, metadata.isEmpty, ticket == nil { return nil }
+  private init(_ idempotencyKey: [UInt8], _ metadata: [String: String], _ ticket: OnceTicket?) {
     self.idempotencyKey = idempotencyKey
     self.metadata = metadata
     self.ticket = ticket
+  }
+
+  /// Returns nil if all of them are empty, without making an object first.
+  static func having(
+    idempotencyKey: [UInt8], metadata: [String: String], ticket: OnceTicket?
+  ) -> RareOptions? {
+    if idempotencyKey.isEmpty, metadata.isEmpty, ticket == nil { return nil }
+    return RareOptions(idempotencyKey, metadata, ticket)
+  }
+
+  /// These, with empty ones taken from `wider`.
+  func over(_ wider: RareOptions?) -> RareOptions {
+    guard let wider else { return self }
+    return RareOptions(
+      idempotencyKey.isEmpty ? wider.idempotencyKey : idempotencyKey,
+      metadata.isEmpty ? wider.metadata : wider.metadata.merging(metadata) { $1 },
+      ticket ?? wider.ticket)
   }
 
   @usableFromInline package static func == (left: RareOptions, right: RareOptions) -> Bool {
