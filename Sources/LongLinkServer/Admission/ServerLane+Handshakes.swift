@@ -88,7 +88,7 @@ extension ServerLane {
 
   /// Closes the connections of proxies that have not named their clients yet.
   func abandonGreetings() {
-    let waiting = greetings.values
+    let waiting = greetings.sorted { $0.key < $1.key }.map(\.value)
     greetings = [:]
     for greeting in waiting {
       greeting.abandon()

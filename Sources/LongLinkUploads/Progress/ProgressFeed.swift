@@ -69,6 +69,11 @@ final class ProgressHub: Sendable {
     var isOver = false
     var receivers: [UInt64: AsyncStream<UploadProgress>.Continuation] = [:]
     var next: UInt64 = 0
+
+    /// In the order in which they have subscribed.
+    var inOrder: [AsyncStream<UploadProgress>.Continuation] {
+      receivers.sorted { $0.key < $1.key }.map(\.value)
+    }
   }
 
   private let state = Mutex(State())
@@ -84,7 +89,7 @@ final class ProgressHub: Sendable {
     // Under the lock, so that a new subscriber never gets an older value after a newer one.
     state.withLock(of: self) { state in
       state.latest = progress
-      for receiver in state.receivers.values { receiver.yield(progress) }
+      for receiver in state.inOrder { receiver.yield(progress) }
     }
     callback?(progress)
   }
@@ -93,7 +98,7 @@ final class ProgressHub: Sendable {
     let receivers = state.withLock(of: self) { state in
       state.isOver = true
       defer { state.receivers = [:] }
-      return Array(state.receivers.values)
+      return state.inOrder
     }
     for receiver in receivers { receiver.finish() }
   }

@@ -103,7 +103,7 @@ package final class UploadStore: Sendable {
   package func suspend(now: UInt64) {
     let uploads = table.withLock(of: self) { table in
       table.isSuspended = true
-      return Array(table.uploads.values)
+      return table.uploads.values.sorted { $0.id < $1.id }
     }
     for upload in uploads {
       upload.work.withLock(of: upload) { work in
@@ -301,8 +301,9 @@ package final class UploadStore: Sendable {
   package func expire(now: UInt64) -> UInt64? {
     let (uploads, finished, last) = table.withLock(of: self) { table in
       (
-        Array(table.uploads.values),
-        table.finished.filter { $0.value.expiresAt <= now }.keys.prefix(PartFiles.mostAtOnce),
+        table.uploads.values.sorted { $0.id < $1.id },
+        table.finished.filter { $0.value.expiresAt <= now }.keys.sorted()
+          .prefix(PartFiles.mostAtOnce),
         table.expired.take()
       )
     }
