@@ -20,7 +20,7 @@ BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build
 
 .PHONY: all setup setup-tests build command install demo test check check-style check-http check-sqlite \
 	check-openssl check-command check-processes check-generator check-readme check-chat check-feed check-payments check-hub \
-	check-mutants protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
+	check-operations check-mutants protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-once bench-http bench-tls bench-build bench-check clean
 
 all: build
@@ -57,8 +57,8 @@ demo: build
 	@.build/debug/longlink demo
 
 # Warnings are errors only in checks: the warnings of a newer compiler must not break users' builds.
-test check-http check-sqlite check-openssl check-command check-processes check-readme check-chat check-feed \
-	check-payments check-hub docs: \
+test check-http check-sqlite check-operations check-openssl check-command check-processes check-readme check-chat \
+	check-feed check-payments check-hub docs: \
 	export LONGLINK_WARNINGS_AS_ERRORS = 1
 TEST = $(SWIFT) test $(SHARED) --skip-build --disable-xctest
 
@@ -94,6 +94,13 @@ check-http: setup-tests
 check-sqlite: setup-tests
 	$(BUILD) $(SHARED) $(TRAITS) --build-tests
 	$(TEST) $(TRAITS) --filter '^LongLinkOnceSQLiteTests[.]'
+
+# The tests of what operates services. `make check` gives them a SCRATCH of their own.
+OPERATIONS = --traits Operations
+check-operations: export LONGLINK_TESTS = LongLinkObservabilityTests
+check-operations: setup-tests
+	$(BUILD) $(SHARED) $(OPERATIONS) --build-tests
+	$(TEST) $(OPERATIONS) --filter '^LongLinkObservabilityTests[.]'
 
 # The tests of TLS with a newer OpenSSL than the system's, which is fetched. FILTER selects tests.
 check-openssl: setup-tests

@@ -46,6 +46,7 @@ let package = Package(
     .library(name: "LongLinkTLS", targets: ["LongLinkTLS"]),
     .library(name: "LongLinkHTTP", targets: ["LongLinkHTTP"]),
     .library(name: "LongLinkHTTPServer", targets: ["LongLinkHTTPServer"]),
+    .library(name: "LongLinkObservability", targets: ["LongLinkObservability"]),
     // For the package in Command alone.
     .library(name: "LongLinkDemoMessages", targets: ["LongLinkDemoMessages"]),
     .library(name: "LongLinkUploadMessages", targets: ["LongLinkUploadMessages"]),
@@ -65,6 +66,10 @@ let package = Package(
       description: "What needs async-http-client and swift-nio: LongLinkHTTP, LongLinkHTTPServer."
     ),
     .trait(name: "SQLite", description: "What needs GRDB and SQLite: LongLinkOnceSQLite."),
+    .trait(
+      name: "Operations",
+      description: "What operates services: LongLinkObservability."
+    ),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -75,6 +80,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
   ],
   targets: [
     // C: checksums, what Swift cannot call of the system or of its own runtime, generated
@@ -310,6 +317,19 @@ let package = Package(
       ],
       swiftSettings: swiftSettings
     ),
+    // Operations: empty without the trait.
+    .target(
+      name: "LongLinkObservability",
+      dependencies: [
+        "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
+        .product(
+          name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Operations"])),
+        .product(
+          name: "Tracing", package: "swift-distributed-tracing",
+          condition: .when(traits: ["Operations"])),
+      ],
+      swiftSettings: swiftSettings
+    ),
     .target(
       name: "LongLinkTesting",
       dependencies: [
@@ -499,6 +519,20 @@ let package = Package(
         "LongLinkCLibrary", "LongLinkCore", "LongLinkOnceSQLite", "LongLinkOnceStore",
         "LongLinkTesting", "LongLinkTestSupport",
         .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkObservabilityTests",
+      dependencies: [
+        "LongLink", "LongLinkObservability", "LongLinkDriver", "LongLinkCore", "LongLinkServer",
+        "LongLinkTesting", "LongLinkTestSupport", "LongLinkTransport",
+        .product(
+          name: "MetricsTestKit", package: "swift-metrics",
+          condition: .when(traits: ["Operations"])),
+        .product(
+          name: "InMemoryTracing", package: "swift-distributed-tracing",
+          condition: .when(traits: ["Operations"])),
       ],
       swiftSettings: swiftSettings
     ),

@@ -21,6 +21,7 @@ sanitize-address
 bench simulate
 generator
 fuzz
+operations
 portable
 linkage
 JOBS
@@ -38,6 +39,8 @@ command() {
     'SIMULATE_ONCE=--seeds 0..99 --profile once') ;;
   fuzz) command=(make fuzz FUZZ_SECONDS=5) ;;
   linkage) command=(Scripts/linkage.sh) ;;
+  # With another trait everything is compiled anew, so not in the folder of the others.
+  operations) command=(make check-operations SCRATCH=.build-operations) ;;
   *) command=(make "check-$1") ;;
   esac
 }

@@ -74,6 +74,17 @@ page LongLinkHTTPServer
 page LongLinkOnce LongLinkOnceStore
 page LongLinkOnceSQLite
 
+# These are empty without their trait, with which their tests are built too.
+build='--scratch-path .build-operations --disable-build-manifest-caching --traits Operations'
+for product in LongLinkObservability; do
+  # shellcheck disable=SC2086
+  SWIFT_DETERMINISTIC_HASHING=1 "$swift" build $build --target $product
+  # shellcheck disable=SC2086
+  use "$("$swift" build $build --show-bin-path)"
+  graph $product
+  page $product
+done
+
 # LongLinkProtobuf is empty without its trait, with which the generator is built too.
 build='--package-path Tests/Generator --scratch-path .build-generator-tests'
 # shellcheck disable=SC2086

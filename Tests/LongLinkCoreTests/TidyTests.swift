@@ -36,7 +36,10 @@ import Testing
   /// The files below a folder of the package, by path. The package below `Tests` is one of its own.
   static func sources(_ folder: String, _ extensions: Set<String> = ["swift"]) throws -> [Source] {
     let start = root.appending(path: folder).resolvingSymlinksInPath()
-    guard let walk = FileManager.default.enumerator(at: start, includingPropertiesForKeys: nil)
+    // What is built beside a package lies in hidden folders.
+    guard
+      let walk = FileManager.default.enumerator(
+        at: start, includingPropertiesForKeys: nil, options: .skipsHiddenFiles)
     else { return [] }
     var sources: [Source] = []
     for case let file as URL in walk where extensions.contains(file.pathExtension) {

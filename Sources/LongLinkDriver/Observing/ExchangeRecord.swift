@@ -37,8 +37,8 @@ package final class ExchangeRecord: @unchecked Sendable {
 
   package let direction: Direction
   package let type: MessageType
-  /// The full name of the method of a peer's request; nil if the route has none, and for a request
-  /// of this side, whose caller knows the method.
+  /// The full name of the method: that of the route for a request of the peer, and that which the
+  /// caller gives for one of this side. Nil if it has none.
   package let method: String?
   /// Whether the request carries items; false if it was refused before it arrived.
   package let isStream: Bool
@@ -147,7 +147,9 @@ extension ExchangeRecord {
     _ type: MessageType, _ method: MethodName, isStream: Bool, _ options: inout RequestOptions,
     on loop: EventLoop, _ observers: Observers
   ) {
-    self.init(.outbound, type, isStream: isStream, on: loop, observers)
+    let name = method.text
+    self.init(
+      .outbound, type, name.isEmpty ? nil : name, isStream: isStream, on: loop, observers)
     if !observers.interceptors.isEmpty {
       var request = InterceptedRequest(type, method, isStream: isStream, options)
       do {
