@@ -19,8 +19,8 @@ RELEASED = $(SCRATCH)/release
 BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build
 
 .PHONY: all setup setup-tests build command install demo test check check-style check-http check-sqlite \
-	check-openssl check-command check-processes check-generator check-readme check-chat check-feed check-payments check-hub \
-	check-operations check-mutants protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
+	check-operations check-openssl check-command check-processes check-generator check-readme check-chat check-feed check-payments check-hub \
+	check-mutants protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-once bench-http bench-tls bench-build bench-check clean
 
 all: build
@@ -95,12 +95,15 @@ check-sqlite: setup-tests
 	$(BUILD) $(SHARED) $(TRAITS) --build-tests
 	$(TEST) $(TRAITS) --filter '^LongLinkOnceSQLiteTests[.]'
 
-# The tests of what operates services. `make check` gives them a SCRATCH of their own.
+# The tests of what operates services, and of the example. `make check` gives them a SCRATCH of their own.
 OPERATIONS = --traits Operations
-check-operations: export LONGLINK_TESTS = LongLinkObservabilityTests
+SERVICE = --package-path Examples/Service $(SHARED)
+check-operations: export LONGLINK_TESTS = LongLinkOperationsTests LongLinkObservabilityTests
 check-operations: setup-tests
 	$(BUILD) $(SHARED) $(OPERATIONS) --build-tests
-	$(TEST) $(OPERATIONS) --filter '^LongLinkObservabilityTests[.]'
+	$(TEST) $(OPERATIONS) --filter '^LongLink(Operations|Observability)Tests[.]'
+	$(BUILD) $(SERVICE) --build-tests
+	$(SWIFT) test $(SERVICE) --skip-build --disable-xctest
 
 # The tests of TLS with a newer OpenSSL than the system's, which is fetched. FILTER selects tests.
 check-openssl: setup-tests

@@ -46,6 +46,8 @@ let package = Package(
     .library(name: "LongLinkTLS", targets: ["LongLinkTLS"]),
     .library(name: "LongLinkHTTP", targets: ["LongLinkHTTP"]),
     .library(name: "LongLinkHTTPServer", targets: ["LongLinkHTTPServer"]),
+    .library(name: "LongLinkLifecycle", targets: ["LongLinkLifecycle"]),
+    .library(name: "LongLinkConfiguration", targets: ["LongLinkConfiguration"]),
     .library(name: "LongLinkObservability", targets: ["LongLinkObservability"]),
     // For the package in Command alone.
     .library(name: "LongLinkDemoMessages", targets: ["LongLinkDemoMessages"]),
@@ -68,7 +70,9 @@ let package = Package(
     .trait(name: "SQLite", description: "What needs GRDB and SQLite: LongLinkOnceSQLite."),
     .trait(
       name: "Operations",
-      description: "What operates services: LongLinkObservability."
+      description: """
+        What operates services: LongLinkLifecycle, LongLinkConfiguration, LongLinkObservability.
+        """
     ),
   ],
   dependencies: [
@@ -80,6 +84,11 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(
+      url: "https://github.com/apple/swift-configuration", from: "1.4.0",
+      traits: [.trait(name: "JSON", condition: .when(traits: ["Operations"]))]),
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
   ],
@@ -319,6 +328,36 @@ let package = Package(
     ),
     // Operations: empty without the trait.
     .target(
+      name: "LongLinkLifecycle",
+      dependencies: [
+        "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
+        .product(
+          name: "ServiceLifecycle", package: "swift-service-lifecycle",
+          condition: .when(traits: ["Operations"])),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
+      name: "LongLinkConfiguration",
+      dependencies: [
+        "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+        .product(
+          name: "Configuration", package: "swift-configuration",
+          condition: .when(traits: ["Operations"])),
+        .product(
+          name: "ServiceLifecycle", package: "swift-service-lifecycle",
+          condition: .when(traits: ["Operations"])),
+        .product(
+          name: "UnixSignals", package: "swift-service-lifecycle",
+          condition: .when(traits: ["Operations"])),
+        .product(
+          name: "SystemPackage", package: "swift-system",
+          condition: .when(traits: ["Operations"])),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
       name: "LongLinkObservability",
       dependencies: [
         "LongLink", "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
@@ -519,6 +558,24 @@ let package = Package(
         "LongLinkCLibrary", "LongLinkCore", "LongLinkOnceSQLite", "LongLinkOnceStore",
         "LongLinkTesting", "LongLinkTestSupport",
         .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkOperationsTests",
+      dependencies: [
+        "LongLink", "LongLinkConfiguration", "LongLinkDriver", "LongLinkCore", "LongLinkLifecycle",
+        "LongLinkServer", "LongLinkTesting", "LongLinkTestSupport", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+        .product(
+          name: "Configuration", package: "swift-configuration",
+          condition: .when(traits: ["Operations"])),
+        .product(
+          name: "ServiceLifecycle", package: "swift-service-lifecycle",
+          condition: .when(traits: ["Operations"])),
+        .product(
+          name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle",
+          condition: .when(traits: ["Operations"])),
       ],
       swiftSettings: swiftSettings
     ),

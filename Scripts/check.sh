@@ -15,13 +15,12 @@ cd "$(dirname "$0")/.."
 # need no traits come first in it: they use what `make test` has built.
 jobs() {
   cat <<'JOBS'
-style readme chat hub http sqlite openssl command processes docs feed payments
+style readme chat hub http sqlite openssl command processes operations docs feed payments
 sanitize-thread
 sanitize-address
 bench simulate
 generator
 fuzz
-operations
 portable
 linkage
 JOBS

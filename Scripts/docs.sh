@@ -76,7 +76,7 @@ page LongLinkOnceSQLite
 
 # These are empty without their trait, with which their tests are built too.
 build='--scratch-path .build-operations --disable-build-manifest-caching --traits Operations'
-for product in LongLinkObservability; do
+for product in LongLinkLifecycle LongLinkConfiguration LongLinkObservability; do
   # shellcheck disable=SC2086
   SWIFT_DETERMINISTIC_HASHING=1 "$swift" build $build --target $product
   # shellcheck disable=SC2086

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles and runs the program in the README, and checks that the README and the page about several servers
 # show what Examples/Hub has, which `make check-hub` compiles and runs, and the page about requests that run once
-# what Examples/Payments has, which `make check-sqlite` tests. The program is compiled unchanged,
+# what Examples/Payments has, which `make check-sqlite` tests, and the pages about operations what
+# Examples/Service has, which `make check-operations` tests. The program is compiled unchanged,
 # except that its port is 0, because port 9000 may be in use here. It uses the scratch path and the flags of
 # the tests, so that the library is not built again.
 #
@@ -35,6 +36,10 @@ same 'swift relay' Sources/LongLinkServer/LongLinkServer.docc/MoreThanOneServer.
   $hub/Tests/HubTests/Relay.swift
 same 'swift ledger' Sources/LongLinkOnce/LongLinkOnce.docc/LongLinkOnce.md \
   Examples/Payments/Sources/PaymentServer/Ledger.swift
+for product in LongLinkLifecycle LongLinkConfiguration; do
+  same 'swift service' Sources/$product/$product.docc/$product.md \
+    Examples/Service/Sources/EchoService/main.swift
+done
 
 # Links to files and folders, without the section.
 for link in $(grep -oE '\]\([^)]+' "$readme" | sed -e 's/^](//' -e 's/#.*//' | grep -v '^https:'); do

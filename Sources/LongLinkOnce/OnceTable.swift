@@ -32,6 +32,8 @@ final class OnceTable: Sendable {
     var question = NameQuestion<Run>()
     /// Opened when there are no runs any more.
     var idle: Gate<Void>?
+    /// Whether the server does not wait for the runs when it ends.
+    var isHurried = false
 
     /// Returns the gate to open if nothing runs any more.
     mutating func forget(_ run: Run) -> Gate<Void>? {
@@ -243,6 +245,7 @@ extension OnceTable: OnceKeeper {
     let gate = Gate<Void>()
     let isIdle = state.withLock { state in
       state.idle = gate
+      if state.isHurried { gate.open(()) }
       return state.runs.isEmpty
     }
     guard !isIdle else {
@@ -255,6 +258,14 @@ extension OnceTable: OnceKeeper {
     await gate.value
     await loop.run { loop.cancel(timer.value) }
     return await stop().reduce(into: 0) { count, run in count += run.cutOff() ? 1 : 0 }
+  }
+
+  func hurryDrain() {
+    let idle = state.withLock { state in
+      state.isHurried = true
+      return state.idle
+    }
+    idle?.open(())
   }
 
   /// Lets no handler begin any more, and nobody tell the store again. Returns what still runs.

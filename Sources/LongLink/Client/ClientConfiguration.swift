@@ -114,6 +114,8 @@ public struct ClientConfiguration: Sendable {
   private var configuredLogger = ConfiguredLogger(label: "longlink.client")
   /// The observers of exchanges and links; nil if there are none.
   package var observers: Observers?
+  /// Whether the level of the logger changes later.
+  package var changesLogLevel = false
   /// The observers of this side's requests, and their interceptors; nil if there are neither.
   var requestObservers: Observers? {
     if interceptors.isEmpty { return observers }

@@ -15,6 +15,7 @@ package protocol ConnectionConfiguration {
   var name: String { get }
   var logger: Logger { get }
   var observers: Observers? { get }
+  var changesLogLevel: Bool { get }
 }
 
 package protocol ConnectionLimits {
@@ -69,7 +70,7 @@ extension ConnectionConfiguration {
     let heartbeat = dialect.heartbeat(heartbeat)
     settings.dialect = framing
     settings.usesOnce = role == .client
-    settings.reportsRefusals = observers != nil || logger.logLevel <= .info
+    settings.reportsRefusals = observers != nil || changesLogLevel || logger.logLevel <= .info
     settings.maxBody = limits.maxBody
     settings.maxInFlight = limits.maxInFlight
     settings.maxRequestBytes = limits.maxRequestBytes

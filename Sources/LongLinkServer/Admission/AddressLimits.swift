@@ -3,7 +3,7 @@
 import LongLinkCore
 import LongLinkTransport
 
-/// The configured limits of addresses, which do not change while a server runs.
+/// The configured limits of addresses.
 struct AddressLimits: Sendable {
   private let allowed: [AddressRange]
   private let denied: [AddressRange]

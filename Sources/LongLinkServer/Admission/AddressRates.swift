@@ -14,7 +14,7 @@ struct AddressRates {
   /// The most buckets in a generation. Both generations together take about 1 MiB.
   static let mostOfGeneration = 8_192
 
-  private let rate: TokenBucket.Rate
+  var rate: TokenBucket.Rate
   private var young: [SocketAddress.Group: TokenBucket] = [:]
   private var old: [SocketAddress.Group: TokenBucket] = [:]
 

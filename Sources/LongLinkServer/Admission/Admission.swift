@@ -47,7 +47,7 @@ extension ServerShared {
     let group = try judge(client, at: now, isShort: false, asking: onAccept)
     let isFull = state.withLock { state in
       if let group {
-        if state.connectionsOf[group, default: 0] >= maxConnectionsPerAddress { return true }
+        if state.connectionsOf[group, default: 0] >= state.maxConnectionsPerAddress { return true }
         state.connectionsOf[group, default: 0] += 1
       }
       state.accepted += 1
@@ -63,6 +63,7 @@ extension ServerShared {
     _ address: SocketAddress?, at now: LinkInstant, isShort: Bool,
     asking onAccept: (@Sendable (SocketAddress?) -> Bool)?
   ) throws(ConnectionRejection) -> SocketAddress.Group? {
+    let limits = limits
     if let objection = limits.objection(to: address) { throw reject(objection) }
     let group = limits.group(of: address)
     if let group {
@@ -83,12 +84,12 @@ extension ServerShared {
   ) throws(ConnectionRejection) -> Admission {
     typealias Entry = (admission: Admission, evicted: (id: UInt64, owner: LoopBound<ServerLane>)?)
     let result = state.withLock { state -> Result<Entry, ConnectionRejection> in
-      if let group, state.connectionsOf[group, default: 0] >= maxConnectionsPerAddress {
+      if let group, state.connectionsOf[group, default: 0] >= state.maxConnectionsPerAddress {
         return .failure(.tooManyOfAddress)
       }
       // A connection that makes room still counts until it has ended.
       var evicted: (id: UInt64, owner: LoopBound<ServerLane>)?
-      let isFull = state.connections - state.leaving.count >= maxConnections
+      let isFull = state.connections - state.leaving.count >= state.maxConnections
       if isFull || state.handshakes.isFull {
         evicted = state.handshakes.evict()
         guard evicted != nil || !isFull else { return .failure(.tooManyConnections) }
@@ -130,7 +131,7 @@ extension ServerShared {
   /// renewals too.
   func beginRenewal(of admission: Admission, at now: LinkInstant) -> Bool {
     state.withLock { state in
-      guard state.renewals < maxRenewals else { return false }
+      guard state.renewals < state.maxRenewals else { return false }
       if let group = admission.group, !state.rates.take(group, at: now) { return false }
       state.renewals += 1
       return true

@@ -7,7 +7,8 @@
 /// do not keep out those that do: a client only has to open its connection before as many others
 /// are accepted as there are places. A gateway has such places for connections without a request.
 package struct HandshakePlaces<Owner> {
-  private let limit: Int
+  /// The number of places; if it shrinks, connections keep theirs.
+  package var limit: Int
   private var owners: [UInt64: Owner] = [:]
   /// The connections' numbers in order, from index `first` on. Some may have left already.
   private var order: [UInt64] = []

@@ -8,9 +8,9 @@ import LongLinkCore
 /// The part of a server that lives on one loop: its connections and their counters.
 final class ServerLane {
   let loop: EventLoop
-  /// The settings of each connection. A dialect may have a different token for each.
-  let settings: ConnectionSettings
-  let configuration: ServerConfiguration
+  /// The settings of each new connection. A dialect may have a different token for each.
+  private(set) var settings: ConnectionSettings
+  private(set) var configuration: ServerConfiguration
   let defaults: RequestDefaults
   let routes: Routes
   let hooks: ServerHooks
@@ -39,6 +39,8 @@ final class ServerLane {
   /// closed.
   private var draining: (until: LinkInstant, notice: DrainNotice)?
   private var onDrained: (@Sendable () -> Void)?
+  /// Whether a drain takes no time.
+  private var isHurried = false
   var sweeps = Sweeps()
   /// The number of the last broadcast that has begun on this loop.
   var broadcastsBegun: UInt64 = 0
@@ -65,6 +67,12 @@ final class ServerLane {
     defaults = RequestDefaults(
       timeout: configuration.timeouts.request.clampedNanoseconds, offline: .wait)
     loop.driver.hosts(self)
+  }
+
+  /// Replaces the limits of new connections.
+  func change(to configuration: ServerConfiguration, _ settings: ConnectionSettings) {
+    self.configuration = configuration
+    self.settings = settings
   }
 
   /// Makes this lane's share of the server's memory budget.
@@ -303,12 +311,21 @@ final class ServerLane {
   func drain(
     within bound: Int64, _ notice: DrainNotice, _ completion: @escaping @Sendable () -> Void
   ) {
-    draining = (loop.now + bound, notice)
+    let end = isHurried ? loop.now : loop.now + bound
+    draining = (end, notice)
     onDrained = completion
     endAbsences()
     abandonGreetings()
-    drain(connections.keys.sorted(), until: loop.now + bound, notice) {}
+    drain(connections.keys.sorted(), until: end, notice) {}
     finishDraining()
+  }
+
+  /// Ends the drain at once, also one that has not begun yet.
+  func hurryDrain() {
+    isHurried = true
+    guard let notice = draining?.notice else { return }
+    draining = (loop.now, notice)
+    drain(connections.keys.sorted(), until: loop.now, notice) {}
   }
 
   /// How long requests may run on after their connection was asked to move, in nanoseconds.

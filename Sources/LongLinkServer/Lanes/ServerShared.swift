@@ -27,24 +27,21 @@ final class ServerShared: Sendable {
     /// The connections that were told to make room for others, until they have ended.
     var leaving: Set<UInt64> = []
     var evicted: UInt64 = 0
+    var maxConnections: Int
+    var maxConnectionsPerAddress: Int
+    var maxRenewals: Int
+    var limits: AddressLimits
   }
 
   let state: Mutex<State>
   let clients: ServerClients
-  let maxConnections: Int
-  let maxConnectionsPerAddress: Int
-  let maxRenewals: Int
-  let limits: AddressLimits
+  var limits: AddressLimits { state.withLock { $0.limits } }
   /// The log for lines that clients can cause; rate-limited for all connections together.
   let log: PeerLog
   /// The memory budget of all connections.
   let memory: MemoryBudget
 
   init(_ configuration: ServerConfiguration) {
-    maxConnections = configuration.limits.maxConnections
-    maxConnectionsPerAddress = configuration.addresses.maxConnections
-    maxRenewals = configuration.limits.maxHandshakes
-    limits = AddressLimits(configuration)
     log = PeerLog(configuration.logger)
     clients = ServerClients(mostHandedOver: configuration.limits.waterMarks.high)
     memory = MemoryBudget(limit: configuration.limits.memoryLimit)
@@ -53,7 +50,23 @@ final class ServerShared: Sendable {
     state = Mutex(
       State(
         rates: AddressRates(rates.connections), shortRates: AddressRates(rates.shortLinks),
-        handshakes: places))
+        handshakes: places, maxConnections: configuration.limits.maxConnections,
+        maxConnectionsPerAddress: configuration.addresses.maxConnections,
+        maxRenewals: configuration.limits.maxHandshakes, limits: AddressLimits(configuration)))
+  }
+
+  /// Replaces the limits of new connections. Connections beyond them stay.
+  func change(to configuration: ServerConfiguration) {
+    let rates = configuration.addressRates
+    state.withLock { state in
+      state.maxConnections = configuration.limits.maxConnections
+      state.maxConnectionsPerAddress = configuration.addresses.maxConnections
+      state.maxRenewals = configuration.limits.maxHandshakes
+      state.limits = AddressLimits(configuration)
+      state.handshakes.limit = configuration.limits.maxHandshakes
+      state.rates.rate = rates.connections
+      state.shortRates.rate = rates.shortLinks
+    }
   }
 
   func acceptFailed() {

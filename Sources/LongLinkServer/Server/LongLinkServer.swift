@@ -20,9 +20,13 @@ public final class LongLinkServer: Sendable {
     var addresses: [SocketAddress] = []
     var hooks = ServerHooks()
     var keeper: (any OnceKeeper)?
+    var isReady = false
+    /// What replaces the limits of the configuration; nil if nothing does.
+    var changed: ServerConfiguration?
 
     /// Enters a phase in which the server stops, and returns whose task it is to stop it.
     mutating func stop(as next: Phase) -> Stopping {
+      isReady = false
       switch phase {
       case .made, .started:
         defer { (phase, ownLoops, listeners) = (next, [], []) }
@@ -100,21 +104,19 @@ public final class LongLinkServer: Sendable {
   /// Whether the server was started and has not been stopped.
   var isStarted: Bool { state.withLock { $0.phase == .started } }
 
+  /// Whether the server takes new clients: true from when `start` has returned until the server
+  /// begins to end. A server that runs as a service may still accept connections when this is
+  /// false, so that balancers can notice it first.
+  public var isReady: Bool { state.withLock { $0.isReady } }
+
+  /// Makes `isReady` false, for the time before `shutDown`.
+  func withdraw() { state.withLock { $0.isReady = false } }
+
   /// Whether the server's loops are those of a simulation.
   var isSimulated: Bool { givenLoops.contains { !$0.isOfSystem } }
 
   /// The server's addresses, with actual ports: empty before `start`. They stay after `shutDown`.
   public var addresses: [SocketAddress] { state.withLock { $0.addresses } }
-
-  /// `addresses` as endpoints for clients on this machine; empty before `start`.
-  public var endpoints: [Endpoint] { addresses.map(Endpoint.init) }
-
-  /// The server's first endpoint, for clients on this machine. It traps if there is none, as before
-  /// `start`.
-  public var endpoint: Endpoint {
-    guard let first = endpoints.first else { preconditionFailure("the server is not started") }
-    return first
-  }
 }
 
 // MARK: - Life
@@ -144,14 +146,15 @@ extension LongLinkServer {
       lane.share(shared.memory)
       return LoopBound(lane, on: loop)
     }
-    let isWanted = state.withLock { state in
-      guard state.phase == .started else { return false }
+    let (isWanted, changed) = state.withLock { state in
+      guard state.phase == .started else { return (false, nil as ServerConfiguration?) }
       state.loops = loops
       state.ownLoops = own
       state.lanes = lanes
       state.keeper = keeper
-      return true
+      return (true, state.changed)
     }
+    if let changed { change(to: changed) }
     guard isWanted else {
       await stop(own)
       throw LongLinkServer.shutDownMeanwhile
@@ -170,13 +173,26 @@ extension LongLinkServer {
       }
       throw error
     }
+    state.withLock { $0.isReady = $0.phase == .started }
+  }
+
+  /// Replaces the limits of new connections by those of a configuration that differs from the
+  /// server's in these alone: `limits` without `memoryLimit` and `waterMarks`, `addresses`, and
+  /// `timeouts` without `request`. Open connections keep theirs. The configuration has to be valid.
+  package func change(to configuration: ServerConfiguration) {
+    state.withLock { $0.changed = configuration }
+    shared.change(to: configuration)
+    let settings = configuration.connectionSettings
+    for (loop, lane) in lanesNow {
+      loop.execute { lane.value.change(to: configuration, settings) }
+    }
   }
 
   /// Lets a server start again whose `start` has failed, unless it was shut down meanwhile.
   private func reset() {
     let wasShutDown = state.withLock { state in
       guard state.phase != .shutDown else { return true }
-      state = State(hooks: state.hooks)
+      state = State(hooks: state.hooks, changed: state.changed)
       return false
     }
     if wasShutDown { ended.open(()) }
@@ -243,7 +259,7 @@ extension LongLinkServer {
     on endpoint: Endpoint, _ loops: [EventLoop], _ lanes: [LoopBound<ServerLane>],
     _ hooks: ServerHooks
   ) async throws(LongLinkError) {
-    for address in try await addresses(of: endpoint, loops[0]) {
+    for address in try await endpoint.addresses(on: loops[0]) {
       let result = await loops[0].run { [shared] in
         Result { () throws(SocketError) in
           let loop = loops[0]
@@ -271,27 +287,6 @@ extension LongLinkServer {
         throw LongLinkError(
           .connectFailed, doing: "listen on \(endpoint.text(at: address))", detail: error.reason,
           peer: address, systemError: error.errno)
-      }
-    }
-  }
-
-  private func addresses(
-    of endpoint: Endpoint, _ loop: EventLoop
-  ) async throws(LongLinkError) -> [SocketAddress] {
-    switch endpoint.kind {
-    case .unix(let path):
-      return [.unix(path: path)]
-    case .host(let host, let port):
-      let result: Result<[SocketAddress], ResolveError> = await suspend { waiter in
-        loop.execute {
-          loop.driver.resolve(host: host, port: port, for: LookUpOwner()) { waiter($0) }
-        }
-      }
-      switch result {
-      case .success(let found):
-        return found
-      case .failure(let error):
-        throw LongLinkError(.connectFailed, doing: "listen on \(endpoint)", detail: "\(error)")
       }
     }
   }

@@ -23,6 +23,8 @@ package protocol OnceKeeper: Sendable {
   /// Waits until no handler of such a request runs any more, for a time in nanoseconds at most.
   /// Then cancels those that do, and returns their number.
   func drain(within time: Int64, on loop: EventLoop) async -> Int
+  /// Ends `drain` at once, also if it has not begun yet.
+  func hurryDrain()
   /// The handlers on a loop that have not returned, and whose connections have ended, a line each;
   /// on that loop.
   func unfinished(on loop: EventLoop) -> [String]

@@ -52,6 +52,8 @@ public struct ServerConfiguration: Sendable {
   package var onceProvider: (any OnceProvider)?
   /// The observers of exchanges and links; nil if there are none.
   package var observers: Observers?
+  /// Whether the level of the logger changes later.
+  package var changesLogLevel = false
 
   /// Makes a configuration that listens on one or more endpoints.
   public init(listen: [Endpoint]) {
