@@ -16,7 +16,7 @@ extension LongLinkServer {
   ///
   /// The service starts the server, unless it runs already. It ends the server in this order when
   /// the group shuts down gracefully:
-  /// 1. ``LongLinkServer/LongLinkServer/isReady`` becomes false, and `readiness` is called with
+  /// 1. `isReady` becomes false, and `readiness` is called with
   ///    false. For `notice`, which is not negative, the server goes on as before, so that a
   ///    balancer that asks for the readiness sends no more clients. Default: no time.
   /// 2. Each client gets a goaway, and moves to another server. What runs may finish within
