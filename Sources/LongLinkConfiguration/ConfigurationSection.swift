@@ -27,6 +27,8 @@ final class ConfigurationSection<Target: Configurable>: Sendable {
   private let level: LogLevelSwitch
   private let state: Mutex<State>
   private let keys = Target.keys
+  /// The names of the sources.
+  private let sources: String
 
   /// Reads the keys below a prefix.
   init(
@@ -34,6 +36,7 @@ final class ConfigurationSection<Target: Configurable>: Sendable {
   ) throws(LongLinkError) {
     self.prefix = prefix
     self.base = base
+    sources = reader.names
     let settings = try reader.settings(keys, under: prefix)
     state = Mutex(State(start: settings, running: settings, latest: settings))
     level = LogLevelSwitch(base.logger.logLevel)
@@ -126,7 +129,7 @@ final class ConfigurationSection<Target: Configurable>: Sendable {
   private func named(_ error: LongLinkError, _ settings: [String: Setting]) -> LongLinkError {
     let field = error.field ?? ""
     let key = keys.first { field == $0.name || field.hasPrefix("\($0.name)[") }
-    let place = key.flatMap { settings[$0.name]?.place } ?? "no source has a value"
+    let place = key.flatMap { settings[$0.name]?.place } ?? "no value in \(sources)"
     return .configuration("\(prefix).\(field)", "\(place): \(error.detail)")
   }
 }
