@@ -18,7 +18,7 @@ MOST_CREDIT = 2_147_483_647
 # A sender with less credit may wait (section 15).
 LEAST_CREDIT = 1_024
 # Only reached if the other side is wrong, so it may be long.
-PATIENCE = 60
+PATIENCE = 600
 
 
 def frame(kind, serial, body=b"", tag=0, flags=0):

@@ -38,7 +38,7 @@ def item(request, body=b"", flags=0):
 def listen():
     listener = socket.create_server(("127.0.0.1", 0))
     # A client that exits without connecting does not leave this process behind.
-    listener.settimeout(60)
+    listener.settimeout(600)
     print(listener.getsockname()[1], flush=True)
     return listener
 

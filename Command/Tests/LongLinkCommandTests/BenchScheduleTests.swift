@@ -5,7 +5,7 @@ import Testing
 @testable import LongLinkCommand
 
 /// When the requests of `longlink bench --rate` are due.
-@Suite(.timeLimit(.minutes(5))) struct BenchScheduleTests {
+@Suite(.timeLimit(.minutes(15))) struct BenchScheduleTests {
   private func unsent(of schedule: OpenSchedule) -> [Duration] {
     var found: [Duration] = []
     schedule.finish { found.append($0) }

@@ -7,7 +7,7 @@ import Testing
 @testable import LongLinkCommand
 
 /// `longlink bench`.
-@Suite(.timeLimit(.minutes(5))) struct BenchTests {
+@Suite(.timeLimit(.minutes(15))) struct BenchTests {
   private struct Report: Decodable {
     struct Latency: Decodable {
       let min: Double

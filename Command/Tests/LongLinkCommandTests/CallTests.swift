@@ -5,7 +5,7 @@ import LongLinkDemoMessages
 import Testing
 
 /// What `longlink call` prints.
-@Suite(.timeLimit(.minutes(5))) struct CallTests {
+@Suite(.timeLimit(.minutes(15))) struct CallTests {
   @Test func `only the body of a response goes to standard output`() async throws {
     let server = try await RunningServer()
     let call = try await server.call("1", "--text", "hello")

@@ -8,7 +8,7 @@ import Testing
 @testable import LongLinkCommand
 
 /// What `longlink decode` takes for input.
-@Suite(.timeLimit(.minutes(5))) struct DecodeInputTests {
+@Suite(.timeLimit(.minutes(15))) struct DecodeInputTests {
   private static let asked =
     ScriptedConnection.frame(kind: 0, tag: 7, serial: 50, body: Array("hello".utf8))
   private static let answered =

@@ -7,7 +7,7 @@ import Testing
 @testable import LongLinkCommand
 
 /// What `longlink decode` prints.
-@Suite(.timeLimit(.minutes(5))) struct DecodeTests {
+@Suite(.timeLimit(.minutes(15))) struct DecodeTests {
   private static let frames =
     ScriptedConnection.frame(kind: 0, tag: 7, serial: 50, body: Array("hello".utf8))
     + ScriptedConnection.frame(kind: 4, tag: 0, serial: 50)

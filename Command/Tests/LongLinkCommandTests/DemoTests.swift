@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// The demo checks itself; here it is checked that it does, and that it tells all of it.
-@Suite(.timeLimit(.minutes(5))) struct DemoTests {
+@Suite(.timeLimit(.minutes(15))) struct DemoTests {
   @Test func `every statement of the demo holds, in plain text without a terminal`() async throws {
     let demo = try await Tool.run("demo")
     #expect(demo.code == 0, "\(demo.errors)\n\(demo.text)")

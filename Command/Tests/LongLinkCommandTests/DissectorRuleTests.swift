@@ -8,7 +8,7 @@ import Testing
 @testable import LongLinkCommand
 
 /// Rules that only the exchange which a frame belongs to can tell, as tshark shows them.
-@Suite(.serialized, .timeLimit(.minutes(5)), .unless(Tshark.problem))
+@Suite(.serialized, .timeLimit(.minutes(15)), .unless(Tshark.problem))
 struct DissectorRuleTests {
   /// A connection, and the error that its last frame has; nil where it has none.
   private struct Case {

@@ -8,7 +8,7 @@ import Testing
 @testable import LongLinkCommand
 
 /// What tshark makes of a dissector.
-@Suite(.serialized, .timeLimit(.minutes(5)), .unless(Tshark.problem))
+@Suite(.serialized, .timeLimit(.minutes(15)), .unless(Tshark.problem))
 struct DissectorTests {
   static let dialects = ["bare", "framed", "guarded", "lines", "mixed", "small"]
 

@@ -5,7 +5,7 @@ import LongLinkDemoMessages
 import Testing
 
 /// The exit codes that scripts rely on.
-@Suite(.timeLimit(.minutes(5))) struct ExitCodeTests {
+@Suite(.timeLimit(.minutes(15))) struct ExitCodeTests {
   @Test(arguments: [
     ["call"], ["call", "x"], ["call", "-1"], ["call", "16777216"], ["call", ""],
     ["call", "1", "--port", "0"], ["call", "1", "--port", "65536"], ["call", "1", "--port", "-1"],

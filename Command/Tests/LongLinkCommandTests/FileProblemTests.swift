@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// Files and streams that cannot be used are named, with the system's reason.
-@Suite(.timeLimit(.minutes(5))) struct FileProblemTests {
+@Suite(.timeLimit(.minutes(15))) struct FileProblemTests {
   private func run(_ script: String, _ arguments: String...) async throws -> Finished {
     try await Tool(arguments, launcher: ["/bin/sh", "-c", script]).finish()
   }

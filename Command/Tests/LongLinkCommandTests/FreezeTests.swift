@@ -7,7 +7,7 @@ import LongLinkDemoMessages
 import Testing
 
 /// Server processes that are frozen with SIGSTOP: their sockets stay open, and say nothing.
-@Suite(.timeLimit(.minutes(5))) struct FreezeTests {
+@Suite(.timeLimit(.minutes(15))) struct FreezeTests {
   /// What a client does while its server is frozen.
   enum Load: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case nothing

@@ -7,7 +7,7 @@ import Testing
 @testable import LongLinkCommand
 
 /// What `longlink listen` prints, and how it ends.
-@Suite(.timeLimit(.minutes(5))) struct ListenTests {
+@Suite(.timeLimit(.minutes(15))) struct ListenTests {
   /// Starts to listen to a server, and waits until it knows so many clients besides.
   private static func listen(
     _ server: RunningServer, clients: UInt32 = 1, _ arguments: String...

@@ -8,7 +8,7 @@ import Testing
 @testable import LongLinkSoak
 
 /// Packets that a filter drops between two network namespaces, where the machine has them.
-@Suite(.serialized, .timeLimit(.minutes(5)), .unless(Namespaces.problem))
+@Suite(.serialized, .timeLimit(.minutes(15)), .unless(Namespaces.problem))
 struct PacketLossTests {
   /// A server in one namespace, and clients under load in the other.
   private struct Field {

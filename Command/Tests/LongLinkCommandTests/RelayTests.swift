@@ -9,7 +9,7 @@ import Testing
 @testable import LongLinkSoak
 
 /// The relay between the clients and the servers of a soak.
-@Suite(.timeLimit(.minutes(5))) struct RelayTests {
+@Suite(.timeLimit(.minutes(15))) struct RelayTests {
   private static let frame = ScriptedConnection.frame(
     kind: 0, tag: 7, serial: 50, body: [UInt8](repeating: 9, count: 300_000))
 

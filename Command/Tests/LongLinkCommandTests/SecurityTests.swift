@@ -8,7 +8,7 @@ import LongLinkProtobufC
 import Testing
 
 /// TLS and tokens on the command line, and the exit codes 8 and 9.
-@Suite(.timeLimit(.minutes(3))) struct SecurityTests {
+@Suite(.timeLimit(.minutes(15))) struct SecurityTests {
   /// A folder with the files of `longlink certificates`, which is removed with the value.
   final class Trial: Sendable {
     let folder: String
@@ -42,21 +42,14 @@ import Testing
 
     /// The pin of a certificate, as OpenSSL's own programs compute it.
     func pin(_ name: String) throws -> String {
-      let process = Process()
-      process.executableURL = URL(fileURLWithPath: "/bin/sh")
-      process.arguments = [
-        "-c",
+      let end = try SpawnedProcess.run([
+        "/bin/sh", "-c",
         """
         openssl x509 -in "\(self[name])" -noout -pubkey | openssl pkey -pubin -outform der \
         | openssl dgst -sha256 -binary | openssl base64
         """,
-      ]
-      let output = Pipe()
-      process.standardOutput = output
-      try process.run()
-      let data = try output.fileHandleForReading.readToEnd() ?? Data()
-      process.waitUntilExit()
-      return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+      ])
+      return end.text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
   }
 

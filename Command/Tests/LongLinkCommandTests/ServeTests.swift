@@ -5,7 +5,7 @@ import LongLinkDemoMessages
 import Testing
 
 /// What `longlink serve` does around its requests.
-@Suite(.timeLimit(.minutes(5))) struct ServeTests {
+@Suite(.timeLimit(.minutes(15))) struct ServeTests {
   @Test(arguments: [SIGTERM, SIGINT])
   func `a signal lets running requests finish, and ends with 0`(_ signal: Int32) async throws {
     let server = try await RunningServer()

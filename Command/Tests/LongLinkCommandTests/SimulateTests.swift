@@ -7,7 +7,7 @@ import Testing
 @testable import LongLinkCommand
 
 /// `longlink simulate run` and `replay`.
-@Suite(.timeLimit(.minutes(5))) struct SimulateTests {
+@Suite(.timeLimit(.minutes(15))) struct SimulateTests {
   private func json(_ seeds: String) async throws -> [String: Any] {
     let tool = try await Tool(["simulate", "run", "--seeds", seeds, "--json"]).finish()
     #expect(tool.code == 0, "\(tool.text) \(tool.errors)")

@@ -6,7 +6,7 @@ import Testing
 @testable import LongLinkSoak
 
 /// The soak: that it passes, and that what it judges by can fail.
-@Suite(.timeLimit(.minutes(3))) struct SoakTests {
+@Suite(.timeLimit(.minutes(15))) struct SoakTests {
   @Test func `a short soak finds nothing`() async throws {
     let soak = try Tool(
       ["--minutes", "0.25", "--clients", "24", "--rate", "4"], holdsInput: true,

@@ -16,7 +16,7 @@ import Testing
 @testable import LongLinkCommand
 
 /// Storms: what the product's clients do when they all lose their server at once.
-@Suite(.timeLimit(.minutes(3))) struct StormTests {
+@Suite(.timeLimit(.minutes(15))) struct StormTests {
   private static let window = Duration.seconds(30)
   private static let policy = StormPolicy.product(
     name: "longlink", StormCommand.Policy.spread.reconnect(window: window))

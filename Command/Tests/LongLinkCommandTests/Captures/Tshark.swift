@@ -42,30 +42,17 @@ struct Tshark {
   {
     let file = folder.appending(path: "\(UUID().uuidString).pcap")
     try Data(capture.file).write(to: file)
-    let output = folder.appending(path: "\(UUID().uuidString).txt")
-    let process = Process()
-    let errors = Pipe()
-    process.executableURL = URL(fileURLWithPath: Tshark.program ?? "")
-    process.arguments =
+    let arguments =
       [
         "-X", "lua_script:\(dissector.path)", "-r", file.path, "-Y", filter, "-T", "fields",
         "-E", "separator=;", "-E", "aggregator=,",
       ] + fields.flatMap { ["-e", $0] }
-    try Data().write(to: output)
-    process.standardOutput = try FileHandle(forWritingTo: output)
-    process.standardError = errors
-    try process.run()
-    let running = process
-    let text = await onThread {
-      let text = (try? errors.fileHandleForReading.readToEnd()) ?? Data()
-      running.waitUntilExit()
-      return String(decoding: text, as: UTF8.self)
-    }
-    let complaints = text.split(separator: "\n").filter { !$0.hasPrefix("Running as user") }
-    guard process.terminationStatus == 0, complaints.isEmpty else {
+    let end = try await Tool(arguments, program: URL(filePath: Tshark.program ?? "")).finish()
+    let complaints = end.errors.split(separator: "\n").filter { !$0.hasPrefix("Running as user") }
+    guard end.code == 0, complaints.isEmpty else {
       throw Failure(description: complaints.joined(separator: "\n"))
     }
-    return try String(contentsOf: output, encoding: .utf8).split(separator: "\n").map { line in
+    return end.text.split(separator: "\n").map { line in
       line.split(separator: ";", omittingEmptySubsequences: false).map { field in
         field.split(separator: ",").map(String.init)
       }

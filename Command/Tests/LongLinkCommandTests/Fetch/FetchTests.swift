@@ -6,7 +6,7 @@ import LongLinkTestSupport
 import Testing
 
 /// `longlink fetch`, against Python's HTTP server.
-@Suite(.timeLimit(.minutes(5)), .unless(PythonPeer.problem)) struct FetchTests {
+@Suite(.timeLimit(.minutes(15)), .unless(PythonPeer.problem)) struct FetchTests {
   private func fetch(
     _ path: String, _ arguments: String...
   ) async throws -> Finished {

@@ -6,7 +6,7 @@ import LongLinkDemoMessages
 import Testing
 
 /// `serve --once FILE`, whose answers outlive its process.
-@Suite(.timeLimit(.minutes(5))) struct OnceFileTests {
+@Suite(.timeLimit(.minutes(15))) struct OnceFileTests {
   @Test func `a repetition gets its answer from the next process`() async throws {
     try await OnceStage.run { stage in
       let file = stage.path("answers.sqlite")

@@ -6,7 +6,7 @@ import LongLinkProtobufC
 import Testing
 
 /// Requests that run once: `serve --once`, and `call --once`.
-@Suite(.timeLimit(.minutes(5))) struct OnceTests {
+@Suite(.timeLimit(.minutes(15))) struct OnceTests {
   @Test func `each request runs, and a repetition with its ticket does not`() async throws {
     try await OnceStage.run { stage in
       let server = try await RunningServer("--once", "memory")

@@ -12,7 +12,7 @@ import Testing
 @testable import LongLinkCommand
 
 /// What `longlink serve` does for clients that move and renew their credentials, in virtual time.
-@Suite(.timeLimit(.minutes(5))) struct DemoClientTests {
+@Suite(.timeLimit(.minutes(15))) struct DemoClientTests {
   /// Runs a body with a server that has the demo's routes, and these options of security.
   private static func run(
     _ options: [String] = [],

@@ -7,7 +7,7 @@ import LongLinkProtobufC
 import Testing
 
 /// `longlink stream --resume`, with servers that end while it reads.
-@Suite(.timeLimit(.minutes(5))) struct ResumeTests {
+@Suite(.timeLimit(.minutes(15))) struct ResumeTests {
   /// Asks for items that take longer than any test, so that no server ends too late.
   private static func stream(_ server: RunningServer, _ arguments: String...) throws -> Tool {
     let request = try CountRequest(count: 10_000, intervalMilliseconds: 100).hex

@@ -6,7 +6,7 @@ import LongLinkTestSupport
 import Testing
 
 /// The server and the client of the command against peers that were written from wire.md alone.
-@Suite(.timeLimit(.minutes(3)), .unless(PythonPeer.problem)) struct StreamPeerTests {
+@Suite(.timeLimit(.minutes(15)), .unless(PythonPeer.problem)) struct StreamPeerTests {
   // MARK: - Requesters
 
   static let requester = [

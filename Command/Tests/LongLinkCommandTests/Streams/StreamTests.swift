@@ -7,7 +7,7 @@ import LongLinkProtobufC
 import Testing
 
 /// What `longlink stream` prints and sends, and how it ends.
-@Suite(.timeLimit(.minutes(5))) struct StreamTests {
+@Suite(.timeLimit(.minutes(15))) struct StreamTests {
   /// A day: whoever waits for it waits until it is cancelled.
   private static let day: UInt32 = 86_400_000
 

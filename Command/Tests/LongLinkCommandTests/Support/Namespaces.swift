@@ -120,17 +120,10 @@ final class Namespaces: Sendable {
   private static func run(_ command: String...) throws { try run(command) }
 
   private static func run(_ command: [String]) throws {
-    let process = Process()
-    let errors = Pipe()
-    process.executableURL = URL(fileURLWithPath: program(command[0]) ?? command[0])
-    process.arguments = Array(command.dropFirst())
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = errors
-    try process.run()
-    let text = try errors.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      let words = String(decoding: text, as: UTF8.self).split(separator: "\n").first ?? ""
+    let path = program(command[0]) ?? command[0]
+    let end = try SpawnedProcess.run([path] + command.dropFirst())
+    guard end.code == 0 else {
+      let words = end.errors.split(separator: "\n").first ?? ""
       throw Failure(description: "\(command.joined(separator: " ")): \(words)")
     }
   }

@@ -22,21 +22,11 @@ enum PythonPeer {
 
   /// The interpreter that the project's scripts choose.
   private static func find() throws -> URL {
-    let process = Process()
-    let (output, errors) = (Pipe(), Pipe())
-    process.executableURL = root.appending(path: "Scripts/python.sh")
-    process.arguments = ["-c", "import sys; print(sys.executable)"]
-    process.standardOutput = output
-    process.standardError = errors
-    try process.run()
-    let path = try output.fileHandleForReading.readToEnd() ?? Data()
-    let text = try errors.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      throw Failure(description: String(decoding: text, as: UTF8.self))
-    }
-    return URL(
-      filePath: String(decoding: path, as: UTF8.self).trimmingCharacters(in: .newlines))
+    let end = try SpawnedProcess.run([
+      root.appending(path: "Scripts/python.sh").path, "-c", "import sys; print(sys.executable)",
+    ])
+    guard end.code == 0 else { throw Failure(description: end.errors) }
+    return URL(filePath: end.text.trimmingCharacters(in: .newlines))
   }
 
   /// Starts a program of `Protocols/Peers`.

@@ -18,10 +18,7 @@ struct Finished {
 /// It is killed too if a task that waits for it is cancelled, as by the time limit of a test: then
 /// its output ends, and the test fails.
 final class Tool: Sendable {
-  private let process = Process()
-  private let input = Pipe()
-  private let output = Pipe()
-  private let errors = Pipe()
+  private let process: SpawnedProcess
 
   /// The command beside the tests, or the one that the environment names.
   static var program: URL {
@@ -50,21 +47,14 @@ final class Tool: Sendable {
     _ arguments: [String], input: [UInt8] = [], holdsInput: Bool = false,
     environment: [String: String] = [:], launcher: [String] = [], program: URL = Tool.program
   ) throws {
-    let command = launcher + [program.path] + arguments
-    process.executableURL = URL(fileURLWithPath: command[0])
-    process.arguments = Array(command.dropFirst())
-    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-    process.standardInput = self.input
-    process.standardOutput = output
-    process.standardError = errors
-    try process.run()
+    process = try SpawnedProcess(launcher + [program.path] + arguments, environment: environment)
     try write(input)
-    if !holdsInput { try self.input.fileHandleForWriting.close() }
+    if !holdsInput { try process.input.close() }
   }
 
   /// Writes to its standard input, which was held open.
   func write(_ bytes: [UInt8]) throws {
-    try input.fileHandleForWriting.write(contentsOf: Data(bytes))
+    try process.input.write(contentsOf: Data(bytes))
   }
 
   deinit {
@@ -74,15 +64,13 @@ final class Tool: Sendable {
   var isRunning: Bool { process.isRunning }
 
   /// The process's number.
-  var id: Int32 { process.processIdentifier }
+  var id: Int32 { process.id }
 
-  func send(_ signal: Int32) {
-    if process.isRunning { kill(process.processIdentifier, signal) }
-  }
+  func send(_ signal: Int32) { process.send(signal) }
 
   /// The next line of its standard output; nil at its end.
   func nextLine() async -> String? {
-    let handle = output.fileHandleForReading
+    let handle = process.output
     return await killedOnCancel { await onThread { Tool.readLine(handle) } }
   }
 
@@ -94,13 +82,12 @@ final class Tool: Sendable {
   ///
   /// All of it happens on one thread: other tests, which may keep the pool busy, do not delay it.
   func send(_ signal: Int32, atLineWith word: String) async -> String? {
-    let handle = output.fileHandleForReading
     let process = process
     return await killedOnCancel {
       await onThread {
-        while let line = Tool.readLine(handle) {
+        while let line = Tool.readLine(process.output) {
           guard line.contains(word) else { continue }
-          kill(process.processIdentifier, signal)
+          process.send(signal)
           return line
         }
         return nil
@@ -119,24 +106,20 @@ final class Tool: Sendable {
 
   /// The next line of its standard error; nil at its end.
   func nextErrorLine() async -> String? {
-    let handle = errors.fileHandleForReading
+    let handle = process.errors
     return await killedOnCancel { await onThread { Tool.readLine(handle) } }
   }
 
   /// Waits for its end, and returns what has not been read yet.
   func finish() async -> Finished {
-    let (stdout, stderr) = (output.fileHandleForReading, errors.fileHandleForReading)
     let process = process
-    let (outputData, errorData) = await killedOnCancel {
-      async let output = onThread { (try? stdout.readToEnd()) ?? Data() }
-      async let errors = onThread { (try? stderr.readToEnd()) ?? Data() }
-      async let end: Void = onThread { process.waitUntilExit() }
-      await end
-      return await (output, errors)
+    return await killedOnCancel {
+      async let output = onThread { (try? process.output.readToEnd()) ?? Data() }
+      async let errors = onThread { (try? process.errors.readToEnd()) ?? Data() }
+      async let code = onThread { process.waitUntilExit() }
+      return await Finished(
+        output: [UInt8](output), errors: String(decoding: errors, as: UTF8.self), code: code)
     }
-    return Finished(
-      output: [UInt8](outputData), errors: String(decoding: errorData, as: UTF8.self),
-      code: process.terminationReason == .exit ? process.terminationStatus : nil)
   }
 
   /// Runs it to its end.

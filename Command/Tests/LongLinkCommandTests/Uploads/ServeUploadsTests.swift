@@ -8,7 +8,7 @@ import LongLinkUploadMessages
 import Testing
 
 /// What `longlink serve --uploads` keeps.
-@Suite(.timeLimit(.minutes(5))) struct ServeUploadsTests {
+@Suite(.timeLimit(.minutes(15))) struct ServeUploadsTests {
   /// A directory that is removed with this object.
   private final class Directory: Sendable {
     let path = NSTemporaryDirectory() + "longlink-uploads-\(UInt64.random(in: 0 ... .max))"

@@ -70,7 +70,7 @@ final class UploadPlace: Sendable {
 }
 
 /// What `longlink upload` shows, and how it ends.
-@Suite(.timeLimit(.minutes(5))) struct UploadTests {
+@Suite(.timeLimit(.minutes(15))) struct UploadTests {
   private let bytes = Data((0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
 
   @Test func `standard output has the ID alone, and the server has the files`() async throws {
