@@ -26,7 +26,8 @@ public struct LongLinkError: Error, Sendable {
     public static let notAccepted = Code("notAccepted")
     /// The connection ended before the response came; `closeReason` states why.
     public static let connectionLost = Code("connectionLost")
-    /// The deadline passed before the response came.
+    /// The time was over: the deadline of a request before its response came, the timeout of a push
+    /// that waited, or the `itemTimeout` of a stream.
     public static let deadlineExceeded = Code("deadlineExceeded")
     /// The caller cancelled the operation, or its task was cancelled.
     public static let cancelled = Code("cancelled")
@@ -37,7 +38,8 @@ public struct LongLinkError: Error, Sendable {
     public static let corrupted = Code("corrupted")
     /// One side broke a rule of the protocol; the connection was closed.
     public static let protocolViolation = Code("protocolViolation")
-    /// The body is larger than the peer accepts.
+    /// The body is larger than the peer accepts, or the key of a request that runs once is too
+    /// long.
     public static let tooLarge = Code("tooLarge")
     /// The message cannot be encoded.
     public static let encodingFailed = Code("encodingFailed")
@@ -45,11 +47,11 @@ public struct LongLinkError: Error, Sendable {
     public static let decodingFailed = Code("decodingFailed")
     /// The dialect, or the peer, has no such operation; `detail` states what is missing.
     public static let unsupported = Code("unsupported")
-    /// A queue or buffer is full; `detail` states the bound and what waits.
+    /// A queue or buffer is full, or memory is short; `detail` states the bound and what waits.
     public static let overloaded = Code("overloaded")
     /// The items of a stream have ended: the peer has responded, or this side has ended them.
     public static let streamEnded = Code("streamEnded")
-    /// The client, server or connection was closed; also for a server that was started before.
+    /// The client, server, connection or exchange has ended; or a server was started a second time.
     public static let closed = Code("closed")
     /// An interceptor of this side has failed the call; `detail` states why.
     public static let intercepted = Code("intercepted")
