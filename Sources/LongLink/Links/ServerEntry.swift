@@ -13,10 +13,10 @@ internal import LongLinkCore
 public struct ServerEntry: Hashable, Sendable {
   /// The server's endpoint.
   public var endpoint: Endpoint
-  /// Servers with lower numbers are used first. Default 0.
+  /// The priority number of the server: servers with lower numbers are used first. Default 0.
   public var priority: Int
   /// The server's weight among the servers of its priority: clients choose in proportion to it.
-  /// 1 to 1,000,000. Default 1.
+  /// 1 to 1,000,000, which ``ClientConfiguration/validate()`` checks. Default 1.
   public var weight: Int
 
   /// Makes an entry.
