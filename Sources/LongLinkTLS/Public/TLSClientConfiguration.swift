@@ -11,7 +11,7 @@ public struct TLSClientConfiguration: Sendable {
     /// client connects to.
     case full
     /// Any server is accepted. **Anyone on the path can read and change everything.** Use it on a
-    /// developer's machine, and nowhere else. It excludes `pins`.
+    /// developer's machine, and nowhere else. It cannot be combined with `pins`.
     case insecure
   }
 
@@ -26,7 +26,7 @@ public struct TLSClientConfiguration: Sendable {
   public var serverName: String?
   /// The client's certificate, for servers that ask for one. Default nil: none.
   public var certificate: TLSIdentity?
-  /// The pinned keys, one of which must be in a server's chain. Default nil: any key is accepted.
+  /// The pinned keys, one of which must be in a server's chain. Default nil: no keys are pinned.
   public var pins: TLSPins?
   /// Lists of certificates that authorities have revoked (CRL). Default: none. With any, the
   /// server's certificate needs a list of its issuer that has not expired. Nothing is asked over
@@ -37,9 +37,9 @@ public struct TLSClientConfiguration: Sendable {
   /// Whether later connections to a server resume earlier ones, which saves most of the work of a
   /// handshake. Default true. Each ticket is used once.
   public var resumes = true
-  /// Called when files have changed and cannot be used; the old ones stay in use, and the new ones
-  /// are tried again at later connections. It is called once for each change, and may be called on
-  /// any thread. Default nil.
+  /// A function that is called when files have changed and cannot be used: the old ones stay in
+  /// use, and the new ones are tried again at later connections. It is called once for each change,
+  /// on any thread. Default nil: there is none.
   public var onReloadFailure: (@Sendable (LongLinkError) -> Void)?
 
   /// Makes a configuration with the defaults.
@@ -47,11 +47,11 @@ public struct TLSClientConfiguration: Sendable {
 }
 
 extension ClientSecurity {
-  /// TLS, with the given configuration.
+  /// Secures the connections of a client with TLS, with the given configuration.
   ///
-  /// Reads the files, and blocks meanwhile. Files that change are read again, at most every 10 s,
-  /// when a connection is made; the one after it uses them. Throws `invalidConfiguration`, naming
-  /// the field, the file and the reason.
+  /// It reads the files, and blocks the calling thread meanwhile. Files that change are read again
+  /// when a connection is made, at most every 10 s; later connections use them. Throws
+  /// `invalidConfiguration`, naming the field, the file and the reason.
   public static func tls(
     _ configuration: TLSClientConfiguration = TLSClientConfiguration()
   ) throws(LongLinkError) -> ClientSecurity {
