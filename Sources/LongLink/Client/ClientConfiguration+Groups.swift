@@ -15,8 +15,8 @@ extension ClientConfiguration {
     /// `timeouts.connect`, the round fails, and the client tries again later.
     ///
     /// If the server says when the credential expires, the client asks for the next one in time,
-    /// and renews it on the connection. If servers refuse the same credential twice, the client
-    /// stops: see `ConnectionState.notAccepted`.
+    /// and renews it on the connection. If servers refuse the same credential twice in a row, or
+    /// any two with 403, the client stops: see `ConnectionState.notAccepted`.
     public var credential: (@Sendable () async throws -> [UInt8])?
     /// Whether the credential may be sent over connections that are not encrypted. Default false:
     /// a connect without encryption, or a short link over plain HTTP, then fails, except to this

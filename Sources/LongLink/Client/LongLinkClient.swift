@@ -13,7 +13,7 @@ public import LongLinkCore
 public final class LongLinkClient: RequestSender {
   /// The configuration that the client was made with.
   public var configuration: ClientConfiguration { settings.value }
-  /// The event loop of the connection.
+  /// The event loop on which the client and its connections live.
   public let loop: EventLoop
   let core: LoopBound<ClientCore>
   /// The port through which types of yours can send their requests over the client's connections:

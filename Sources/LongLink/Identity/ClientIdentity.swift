@@ -4,7 +4,7 @@ import LongLinkCore
 public import LongLinkDriver
 @_spi(Loop) import LongLinkTransport
 
-/// Makes a server recognise a client on each of its connections.
+/// The secret by which a server recognises a client on each of its connections.
 ///
 /// A client sometimes has two connections: it opens the next one before it leaves the last, and
 /// after a change of network the old one may be dead without a sign. With the same identity on

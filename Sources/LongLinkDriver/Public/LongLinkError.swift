@@ -17,8 +17,8 @@ public struct LongLinkError: Error, Sendable {
 
     /// There is no connection, and the operation does not wait for one.
     public static let notConnected = Code("notConnected")
-    /// The connect or its handshake failed, or a server cannot listen; see `systemError` and
-    /// `peer`.
+    /// The connect, its handshake or `prepare` failed, there was no credential, or no short link
+    /// could be opened; or a server cannot listen. See `detail`, `systemError` and `peer`.
     public static let connectFailed = Code("connectFailed")
     /// The connection could not be secured; `securityFailure` states why, and what to do.
     public static let securityFailed = Code("securityFailed")
@@ -166,7 +166,7 @@ public struct LongLinkError: Error, Sendable {
   /// The configuration field that is invalid, such as `heartbeat.interval`; nil for other errors.
   public var field: String? { storage.operation.field }
   /// Details for people. Text from the peer is escaped and cut to 200 bytes; `body` has the whole.
-  /// If an application's code comes with a body that is text, it is shown.
+  /// The body of an application's code is shown here if it is a text.
   public var detail: String { storage.detail }
   /// The peer of the operation, if known.
   public var peer: SocketAddress? { storage.peer }

@@ -27,13 +27,17 @@ public struct BufferedSequence<Element: Sendable, Failure: Error>: AsyncSequence
   public func makeAsyncIterator() -> BufferedSequence { self }
 
   /// Returns the next element; nil when the sequence has ended or the task is cancelled.
+  ///
+  /// Throws `overloaded` once if a `close` buffer was full, after the elements in it, and
+  /// `decodingFailed` in place of a message that does not decode.
   public mutating func next(
     isolation actor: isolated (any Actor)? = #isolation
   ) async throws(Failure) -> Element? {
     try await take()
   }
 
-  /// Returns the next element; nil when the sequence has ended or the task is cancelled.
+  /// Returns the next element; nil when the sequence has ended or the task is cancelled. Throws as
+  /// ``next(isolation:)`` does.
   public mutating func next() async throws(Failure) -> Element? {
     try await next(isolation: nil)
   }

@@ -2,13 +2,14 @@
 
 public import LongLinkCore
 
-/// Counters of one side's requests since it began.
+/// Counters of the requests that a client or a server has made.
 public struct RequestCounters: CounterGroup, Hashable, Sendable {
   /// Requests that were made.
   public package(set) var submitted: UInt64 = 0
   /// Requests answered with 200.
   public package(set) var succeeded: UInt64 = 0
-  /// Requests answered with another code, including refusals.
+  /// Requests that ended with another response code: refused or answered. Refusals after which the
+  /// request was retried are not counted here.
   public package(set) var rejected: UInt64 = 0
   /// Requests cancelled by their callers.
   public package(set) var cancelled: UInt64 = 0

@@ -69,7 +69,7 @@ public struct InboundRequest: Sendable {
   public var serial: UInt32 { id.serial }
   /// The priority that the peer set: larger is more urgent; 0, the default, is the least urgent.
   public var priority: UInt32 { received?.priority ?? 0 }
-  /// A key that all attempts of one request share; empty if the peer set none.
+  /// The idempotency key, which all attempts of one request share; empty if the peer set none.
   public var idempotencyKey: [UInt8] { received?.idempotencyKey ?? [] }
   /// The entries that the peer has added to the request, such as a trace context, by key. Each
   /// access builds the dictionary anew.

@@ -3,9 +3,9 @@
 public import LongLinkDriver
 public import LongLinkTransport
 
-/// How a client secures its connections. Every field has a default.
+/// How a client secures its connections with TLS. Every field has a default.
 public struct TLSClientConfiguration: Sendable {
-  /// Whether servers are verified.
+  /// Whether a client verifies the certificates of servers.
   public enum Verification: Hashable, Sendable {
     /// A server needs a certificate that an authority of `roots` has issued for the name that the
     /// client connects to.
@@ -17,7 +17,7 @@ public struct TLSClientConfiguration: Sendable {
 
   /// The authorities that issue servers' certificates. Default: the system's.
   public var roots = TLSRoots.system
-  /// Whether servers are verified. Default: they are.
+  /// Whether the certificates of servers are verified. Default: they are.
   public var verification = Verification.full
   /// The name that the server's certificate has to have, and that is sent as SNI. Default nil: the
   /// name or address that was connected to.
@@ -32,7 +32,7 @@ public struct TLSClientConfiguration: Sendable {
   /// server's certificate needs a list of its issuer that has not expired. Nothing is asked over
   /// the network: there is no OCSP.
   public var revocationLists: [TLSSource] = []
-  /// The oldest version of TLS. Default: 1.3.
+  /// The oldest version of TLS that the client speaks. Default: 1.3.
   public var minimumVersion = TLSVersion.tls13
   /// Whether later connections to a server resume earlier ones, which saves most of the work of a
   /// handshake. Default true. Each ticket is used once.

@@ -3,7 +3,7 @@
 public import LongLinkDriver
 public import LongLinkTransport
 
-/// How a server secures its connections. The certificates are required.
+/// How a server secures its connections with TLS. Every field but the certificates has a default.
 public struct TLSServerConfiguration: Sendable {
   /// Whether the server asks clients for certificates, and which authorities it trusts for them.
   public enum ClientCertificates: Hashable, Sendable {
@@ -16,7 +16,8 @@ public struct TLSServerConfiguration: Sendable {
     case required(TLSRoots)
   }
 
-  /// How clients can resume earlier connections.
+  /// Whether clients can resume earlier TLS sessions, and where the keys of their tickets come
+  /// from.
   public enum Tickets: Hashable, Sendable {
     /// Clients cannot resume earlier connections.
     case none
@@ -44,10 +45,10 @@ public struct TLSServerConfiguration: Sendable {
   /// client's certificate needs a list of its issuer that has not expired. They need
   /// `clientCertificates`: without that, they are refused with `invalidConfiguration`.
   public var revocationLists: [TLSSource] = []
-  /// The oldest version of TLS. Default: 1.3.
+  /// The oldest version of TLS that the server speaks. Default: 1.3.
   public var minimumVersion = TLSVersion.tls13
-  /// How clients can resume earlier connections. Default: with keys that are replaced every 8
-  /// hours.
+  /// Whether clients can resume earlier TLS sessions, and where the keys of their tickets come
+  /// from. Default: they can, with keys that this process makes, and replaces every 8 hours.
   public var tickets = Tickets.rotating(every: .seconds(8 * 3_600))
   /// Whether clients are asked to move to new connections after files were replaced: certificates,
   /// keys, roots or lists. Default false: existing connections keep their certificate.
