@@ -13,7 +13,7 @@ extension ClientConfiguration {
   /// connection. After `successes` of these in a row, 1 or more, the interval grows by `step`,
   /// which is above zero. If such a ping is lost at a lengthened interval, the interval shrinks by
   /// `backOff`, also above zero; after `failures` losses, 1 or more, the search is over and the
-  /// interval can only shrink. ``validate()`` checks these values.
+  /// interval can only shrink. `validate()` checks these values.
   ///
   /// The server must allow it: the agreed interval is the shorter of both sides' intervals, and the
   /// search does not exceed it.

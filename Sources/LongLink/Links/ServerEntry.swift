@@ -16,7 +16,7 @@ public struct ServerEntry: Hashable, Sendable {
   /// The priority number of the server: servers with lower numbers are used first. Default 0.
   public var priority: Int
   /// The server's weight among the servers of its priority: clients choose in proportion to it.
-  /// 1 to 1,000,000, which ``ClientConfiguration/validate()`` checks. Default 1.
+  /// 1 to 1,000,000, which `ClientConfiguration.validate()` checks. Default 1.
   public var weight: Int
 
   /// Makes an entry for a server.

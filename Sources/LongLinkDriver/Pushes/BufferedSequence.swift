@@ -37,7 +37,7 @@ public struct BufferedSequence<Element: Sendable, Failure: Error>: AsyncSequence
   }
 
   /// Returns the next element; nil when the sequence has ended or the task is cancelled. Throws as
-  /// ``next(isolation:)`` does.
+  /// `next(isolation:)` does.
   public mutating func next() async throws(Failure) -> Element? {
     try await next(isolation: nil)
   }

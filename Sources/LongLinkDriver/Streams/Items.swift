@@ -63,7 +63,7 @@ public struct Items<Item: BodyDecodable & Sendable>: AsyncSequence, AsyncIterato
     return try await reader.decoded(as: Item.self, bytes)
   }
 
-  /// Returns the next item; nil at the end. Throws as ``next(isolation:)`` does.
+  /// Returns the next item; nil at the end. Throws as `next(isolation:)` does.
   @inlinable
   public mutating func next() async throws(LongLinkError) -> Item? {
     try await next(isolation: nil)

@@ -9,7 +9,7 @@ extension RequestSender {
   ///     for try await item in client.stream(7, query) { show(item) }
   ///
   /// Without a connection the request waits, as the options say. Iterating throws as
-  /// ``Items/next(isolation:)`` does; also `unsupported`, delivery `notSent`, if the peer or the
+  /// `Items.next(isolation:)` does; also `unsupported`, delivery `notSent`, if the peer or the
   /// dialect has no streams, and `overloaded` if the windows of all streams on the connection would
   /// exceed `limits.streamWindows.total`.
   public func stream(

@@ -45,7 +45,7 @@ public struct ResumingStream<Element: Sendable>: AsyncSequence, AsyncIteratorPro
   }
 
   /// Returns the next item; nil once the peer has responded with code 200. Throws as
-  /// ``next(isolation:)`` does.
+  /// `next(isolation:)` does.
   public mutating func next() async throws(LongLinkError) -> Element? {
     try await next(isolation: nil)
   }

@@ -32,7 +32,7 @@ public final class TLSServer: Sendable {
     /// When changed files were last put into use, in seconds since 1970; nil if they never were.
     public var lastReload: Int64?
     /// How often changed files could not be used. The checks every 10 s count a change only once;
-    /// each call of ``reload()`` counts.
+    /// each call of `reload()` counts.
     public var failures = 0
     /// When changed files last could not be used, in seconds since 1970; nil if that never
     /// happened.
