@@ -7,22 +7,22 @@ internal import LongLinkServer
 public import ServiceLifecycle
 
 extension LongLinkClient {
-  /// Returns this client as a service, which connects it in a `ServiceGroup` and closes it with the
-  /// group.
+  /// Returns this client as a service of a `ServiceGroup`, which connects the client and closes it
+  /// when the group ends.
   ///
   /// ```swift
   /// let group = ServiceGroup(
   ///   services: [client.service(), worker], gracefulShutdownSignals: [.sigterm], logger: logger)
   /// ```
   ///
-  /// The service does not wait for a connection, and does not end without one: the client tries
-  /// again by itself. When the group shuts down gracefully, requests and pushes in flight may
-  /// finish within `bound`, which is not negative, those that wait for a connection too; new ones
-  /// fail with `closed`. Default 10 s. When the group cancels its services, all that is left fails
-  /// at once, also if the client waits to reconnect.
+  /// The service runs on without a connection: the client tries again by itself. When the group
+  /// shuts down gracefully, requests and pushes in flight, and those that wait, may finish within
+  /// `bound`, which is not negative; new ones fail with `closed`. Default 10 s. When the group
+  /// cancels its services, all that is left fails at once.
   ///
   /// A group ends its services one after the other, the last in its list first: list a client
-  /// before what uses it. The service also ends when something else has closed the client.
+  /// before the services that use it. The service also ends when something else has closed the
+  /// client. It throws no errors.
   public func service(closingWithin bound: Duration = .seconds(10)) -> some Service {
     ClientService(client: self, bound: bound)
   }

@@ -14,22 +14,23 @@ extension LongLinkServer {
   /// try await group.run()
   /// ```
   ///
-  /// The service starts the server, unless it runs already. It ends the server in this order when
-  /// the group shuts down gracefully:
-  /// 1. `isReady` becomes false, and `readiness` is called with
-  ///    false. For `notice`, which is not negative, the server goes on as before, so that a
-  ///    balancer that asks for the readiness sends no more clients. Default: no time.
-  /// 2. Each client gets a goaway, and moves to another server. What runs may finish within
+  /// The service starts the server, unless it runs already. When the group shuts down gracefully,
+  /// the server ends in this order:
+  /// 1. `isReady` becomes false, and `readiness` is called with false. For `notice`, which is not
+  ///    negative, the server goes on as before, so that a balancer which asks for the readiness
+  ///    sends no more clients. Default: zero.
+  /// 2. Each client gets a goaway, and moves to another server. Requests that run may finish within
   ///    `bound`, which is not negative. Default 10 s.
   /// 3. The connections are closed.
   ///
   /// When the group cancels its services, for example because its `maximumGracefulShutdownDuration`
-  /// is over, both times are over, and the server ends at once. Let that duration be longer than
-  /// `notice` and `bound` together, and by a second longer for the ends of the connections.
+  /// has passed, the server ends at once. Set that duration to at least a second more than `notice`
+  /// and `bound` together: connections need up to a second to end.
   ///
-  /// `readiness` is also called with true, once the server accepts connections. The service ends
-  /// with the error of `start` if the server cannot start, and without one if something else has
-  /// shut the server down. A service runs once, as a server does.
+  /// `readiness` is also called with true, once the server accepts connections. It is called in the
+  /// task of the service, and delays it while it runs. The service throws the error of `start` if
+  /// the server cannot start, and ends without an error if something else has shut the server down.
+  /// It can run once, like the server.
   public func service(
     drainingWithin bound: Duration = .seconds(10), notice: Duration = .zero,
     readiness: @escaping @Sendable (_ isReady: Bool) -> Void = { _ in }

@@ -7,13 +7,15 @@ public import LongLinkServer
 // The names that a program begins with, so that the compiler says what is missing.
 
 extension LongLinkServer {
-  /// Returns this server as a service, which needs the package trait `Operations`.
+  /// Unavailable without the package trait `Operations`. With it, returns this server as a service
+  /// that a `ServiceGroup` runs.
   @available(*, unavailable, message: "Add traits: [\"Operations\"] to the dependency on longlink.")
   public func service() -> Never { fatalError() }
 }
 
 extension LongLinkClient {
-  /// Returns this client as a service, which needs the package trait `Operations`.
+  /// Unavailable without the package trait `Operations`. With it, returns this client as a service
+  /// that a `ServiceGroup` runs.
   @available(*, unavailable, message: "Add traits: [\"Operations\"] to the dependency on longlink.")
   public func service() -> Never { fatalError() }
 }

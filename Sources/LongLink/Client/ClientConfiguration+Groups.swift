@@ -15,32 +15,34 @@ extension ClientConfiguration {
     /// `timeouts.connect`, the round fails, and the client tries again later.
     ///
     /// If the server says when the credential expires, the client asks for the next one in time,
-    /// and renews it on the connection. If servers refuse the same credential twice, the client
-    /// stops: see `ConnectionState.notAccepted`.
+    /// and renews it on the connection. If servers refuse the same credential twice in a row, or
+    /// any two with 403, the client stops: see `ConnectionState.notAccepted`.
     public var credential: (@Sendable () async throws -> [UInt8])?
     /// Whether the credential may be sent over connections that are not encrypted. Default false:
-    /// the connect then fails, except to loopback addresses and Unix sockets.
+    /// a connect without encryption, or a short link over plain HTTP, then fails, except to this
+    /// machine (loopback addresses and Unix sockets).
     public var sendsCredentialUnencrypted = false
     /// What makes a server recognise this client on each of its connections, so that it stays the
     /// same client when it moves to another one. Default: 16 random bytes of the client's own.
     public var client = ClientIdentity()
   }
 
-  /// The most that a client lets wait, stores, and accepts from its server.
+  /// The limits of a client: how much waits, how much it keeps, and what it accepts from its
+  /// server.
   public struct Limits: Sendable {
-    /// The most requests that may wait for a connection, for room on it, or for a retry; at least
-    /// 0. Default 10,000.
+    /// The most requests that may wait for a connection, for room on it, or for a retry; and
+    /// separately the most pushes that may wait for room. At least 0. Default 10,000.
     ///
-    /// Further requests fail with `overloaded`. Requests that return from a lost connection count
-    /// too, but never fail with it.
+    /// Further requests and pushes fail with `overloaded`. Requests that return from a lost
+    /// connection count too, but never fail with it.
     public var maxWaiting = 10_000
     /// The most bytes in the bodies of all waiting requests, and separately in those of all waiting
     /// pushes; at least 0. Default 16 MiB each.
     public var maxWaitingBytes = 16_777_216
     /// The largest body accepted from the server, in bytes: 1 to 2,147,483,648. Default 16 MiB.
     public var maxBody = 16_777_216
-    /// The most requests of the server in progress; further ones are refused with 429. At least 1.
-    /// Default 1,024.
+    /// The most requests of the server that may be in progress on a connection; further ones are
+    /// refused with 429. At least 1. Default 1,024.
     ///
     /// A request counts until it is answered and its handler has returned.
     public var maxInFlight = 1_024
@@ -51,7 +53,8 @@ extension ClientConfiguration {
     /// client's requests do not count: each is at most `maxBody`.
     public var maxRequestBytes = 33_554_432
     /// The sizes of the outgoing buffer at which requests and pushes begin to wait, and continue.
-    /// Defaults: 1 MiB, 512 KiB, and 32 MiB of bodies in fragments.
+    /// Defaults: they begin to wait at 1 MiB, and continue at 512 KiB; large bodies, which are sent
+    /// in fragments, begin to wait at 32 MiB.
     public var waterMarks = WaterMarks()
     /// The most bytes that may wait for a server that does not read; at least `waterMarks.high`.
     /// Default 64 MiB.
@@ -63,9 +66,10 @@ extension ClientConfiguration {
     public var streamWindows = StreamWindows()
   }
 
-  /// The most time for the parts of a client's work.
+  /// The timeouts of a client. Each has a default.
   public struct Timeouts: Sendable {
-    /// The timeout of requests without one, from their creation; above zero. Default 15 s.
+    /// The timeout of requests whose options have none, from their creation, and of pushes that
+    /// wait for room; above zero. Default 15 s.
     public var request: Duration = .seconds(15)
     /// The most time for one connect, including its handshake and `prepare`; above zero. Default
     /// 10 s.

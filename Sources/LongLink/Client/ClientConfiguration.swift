@@ -16,8 +16,8 @@ public struct ClientConfiguration: Sendable {
   public var environments: [String: [ServerEntry]] = [:]
   /// The ways in which requests are sent, in order of preference. Default: the long link alone.
   ///
-  /// At least one. The long link, if it is among them, is the first, and tried whenever there is
-  /// no connection. See <doc:ShortLinks>.
+  /// At least one. The long link, if it is among them, must be the first; the client tries to make
+  /// it whenever there is no connection. See <doc:ShortLinks>.
   public var ways: [Way] = [.longLink]
   /// The wire protocol. Default: the native one.
   ///
@@ -29,10 +29,11 @@ public struct ClientConfiguration: Sendable {
   ///
   /// Short links are secured by their way, for example a URL with `https`.
   public var security: ClientSecurity?
-  /// Who the client is to a server, and how it proves that. Default: without a credential.
+  /// Who the client is to a server, and how it proves that. Default: an identity of its own, and no
+  /// credential.
   public var identity = Identity()
-  /// Says what a server has to hear first on each new connection, such as a registration or a
-  /// subscription. Default nil: nothing.
+  /// A function that sends what a server has to hear first on each new connection, such as a
+  /// registration or a subscription. Default nil: there is none.
   ///
   ///     configuration.prepare = { connection in
   ///       _ = try await RoomClient(connection).join(room)
@@ -77,14 +78,14 @@ public struct ClientConfiguration: Sendable {
   /// `detail`, all with delivery `notSent`.
   ///
   /// Each is called in the task or on the thread of the caller, so that task-local values are
-  /// there, except for calls of a `CallClient` and for streams that come back, which are made on
+  /// there, except for calls of a `CallClient` and for streams with `resuming:`, which are made on
   /// the client's loop. It must not block. A stream is made when it is iterated. Pushes and pings
   /// do not pass through them. They cannot change the message or the response, wait, or send a
   /// request again: the interceptors of a `CallClient` can.
   public var interceptors: [@Sendable (inout InterceptedRequest) throws -> Void] = []
-  /// The most that waits, is stored and is accepted. Each has a default.
+  /// Limits on what waits, what is kept, and what is accepted from the server. Each has a default.
   public var limits = Limits()
-  /// The most time for requests, connects and frames. Each has a default.
+  /// Timeouts of requests, connects, frames and replaced connections. Each has a default.
   public var timeouts = Timeouts()
   /// Whether requests wait while there is no connection; see `RequestOptions.waitsForConnection`.
   /// Default true.
@@ -142,13 +143,15 @@ public struct ClientConfiguration: Sendable {
     self.environments = environments
   }
 
-  /// Makes a configuration without servers, for a client that uses these ways of short links alone.
+  /// Makes a configuration without servers, for a client that uses only these ways of short links.
+  /// If the long link is among them, set `servers`, too.
   public init(ways: [Way]) {
     servers = []
     self.ways = ways
   }
 
-  /// Throws `invalidConfiguration`, with the field's name, if a value is out of range.
+  /// Checks the configuration. Throws `invalidConfiguration`, with the field's name, if a value is
+  /// out of range. Making a client does the same.
   public func validate() throws(LongLinkError) {
     try validateWays()
     if hasLongLink { try ServerEntry.validate(servers, field: "servers") }

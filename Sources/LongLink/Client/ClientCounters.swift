@@ -7,13 +7,15 @@ public import LongLinkDriver
 public struct ClientCounters: Hashable, Sendable {
   /// Counters of the client's requests, over long and short links.
   public let requests: RequestCounters
-  /// The totals of all connections, past and present.
+  /// The totals of all connections and short links, past and present.
   public let connections: ConnectionCounters
-  /// Connections that ended, and short links that failed, by the `token` of their `CloseReason`.
+  /// Connections and attempts to connect that ended, and short links that failed, by the `token` of
+  /// their `CloseReason`.
   /// `stalledPeer` means that the peer took no byte for too long, `unreadOutput` that too many
   /// bytes waited for it.
   public let endings: [String: UInt64]
-  /// Connections that ended because the peer broke a rule, by the rule's name.
+  /// Connections, attempts and short links that ended because the peer broke a rule, by the rule's
+  /// name.
   public let violations: [String: UInt64]
   /// Requests that have not ended.
   public let requestsOpen: Int
@@ -23,32 +25,36 @@ public struct ClientCounters: Hashable, Sendable {
   public let bytesWaiting: Int
   /// Pushes that wait for room on the connection.
   public let pushesWaiting: Int
-  /// Bytes of output that wait to be written, on all connections.
+  /// Bytes of output that wait to be written, on all connections and short links.
   public let bytesUnwritten: Int
-  /// Connections that took requests; all but the first were reconnects.
+  /// Connections that took requests. All but the first were reconnects or moves.
   public let connects: UInt64
-  /// Attempts to connect that failed, during the handshake or before.
+  /// Attempts to connect that failed: in the connect, in the handshake, or in
+  /// ``ClientConfiguration/prepare``.
   public let failedAttempts: UInt64
-  /// Attempts that the client abandoned before they took requests: another was faster, or the
-  /// client was suspended or closed. The server may have accepted them.
+  /// Attempts to connect that the client abandoned before they took requests: another was faster,
+  /// the network changed, or the client was suspended or closed. The server may have accepted them.
   public let abandonedAttempts: UInt64
   /// Second attempts to connect to an address: the first one had no answer for a second. At most
   /// one for each round of attempts.
   public let secondAttempts: UInt64
-  /// Connections that took requests after a trial, because the network had cut earlier ones. They
-  /// are among `connects`.
+  /// Connections whose trial was over: they had to live for a while without requests, because the
+  /// network had cut earlier ones. They are among `connects`, unless
+  /// ``ClientConfiguration/prepare`` then failed.
   public let trialsPassed: UInt64
-  /// Connections that ended in their trial. They are not among `connects` or `failedAttempts`.
+  /// Connections that ended, or got a goaway, in their trial. They are not among `connects` or
+  /// `failedAttempts`.
   public let trialsFailed: UInt64
   /// Connections to a different server because the previous one failed, drained, or exceeded the
   /// error ratio.
   public let failovers: UInt64
-  /// Connections that were replaced, or left for a draining server or by `switchServers`.
+  /// Connections that took requests and were replaced, or were given up because the server sent a
+  /// goaway or because of `switchServers`.
   public let migrations: UInt64
-  /// Replaced connections closed with responses outstanding because `timeouts.lingering` had
-  /// passed.
+  /// Connections that the client had left, and closed with unfinished requests of either side,
+  /// because `timeouts.lingering`, or the bound of `suspend`, had passed.
   public let linksExpired: UInt64
-  /// Times that one of several servers began to cool down.
+  /// How often one of several servers began to cool down.
   public let coolDowns: UInt64
   /// Servers named in a goaway and not used: there were too many, their names are invalid, or
   /// `followsAlternatives` is off.
@@ -57,15 +63,15 @@ public struct ClientCounters: Hashable, Sendable {
   public let shortLinksBegun: [String: UInt64]
   /// Short links that failed before a byte of a request was written, by the names of their ways.
   public let shortLinksFailed: [String: UInt64]
-  /// Requests that were handed to a short link, by the names of the ways.
+  /// Requests that were handed to a short link, by the names of their ways.
   public let shortLinkRequests: [String: UInt64]
-  /// Requests whose short link ended or failed without a response, by the names of the ways.
+  /// Requests whose short link ended or failed without a response, by the names of their ways.
   public let shortLinkRequestsUnanswered: [String: UInt64]
-  /// Pushes dropped because a consumer fell behind.
+  /// Pushes of the server that were dropped because a consumer fell behind.
   public let pushesDropped: UInt64
   /// Sequences of pushes that ended because a consumer fell behind.
   public let pushSequencesClosed: UInt64
-  /// Pushes without a subscriber or handler.
+  /// Pushes of the server for which there was neither a sequence nor a handler.
   public let pushesUnhandled: UInt64
 }
 

@@ -6,27 +6,30 @@ public import LongLinkTransport
 
 /// The state of a client's connection.
 public enum ConnectionState: Hashable, Sendable {
-  /// No connection has been needed yet.
+  /// The client has not needed a connection yet.
   case idle
-  /// The client is looking up a server, connecting to it, performing the handshake, or preparing
+  /// The client is looking up this server, connecting to it, performing the handshake, or preparing
   /// the connection (``ClientConfiguration/prepare``).
   case connecting(Endpoint)
-  /// Requests can be sent.
+  /// There is a connection to this address (nil if it is unknown), and requests can be sent.
   case connected(SocketAddress?)
-  /// Requests can be sent on one connection, while another one is being made to replace it.
+  /// Requests can be sent on the connection to the first address (nil if it is unknown), while a
+  /// connection to the server `to` is being made to replace it.
   case migrating(SocketAddress?, to: Endpoint)
   /// There is no connection, and requests go over short links of the way with this name. If the
-  /// long link is among the ways, the client goes on trying to connect, unless the servers did not
-  /// accept it there: then until `connect()`, or until its credential is another one.
+  /// long link is among the ways, the client goes on trying to connect. If the servers did not
+  /// accept it over the long link, it tries again only after `connect()` or, if their code was 401,
+  /// once its `credential` function returns another credential.
   case short(String)
   /// The connect failed or the connection ended. The next attempt begins after this time, counted
   /// from when the state was entered.
   case waiting(Duration)
-  /// The servers did not accept this client, with 401 or 403: the same credential was refused twice
-  /// in a row. Requests fail; `connect()` asks for a credential and tries again. Over short links,
-  /// so does a request for which the credential is another one.
+  /// The servers did not accept this client, with this code (401 or 403): they refused the same
+  /// credential twice in a row, or any two credentials with 403. Requests fail; `connect()` asks
+  /// for a credential and tries again. Over short links, a request tries again after 401 if the
+  /// `credential` function then returns another one.
   case notAccepted(ResponseCode)
-  /// The client was suspended with `suspend`, and not resumed since.
+  /// The client was suspended with `suspend`, and has not been resumed.
   case suspended
   /// The client was closed.
   case closed

@@ -13,10 +13,11 @@ public import LongLinkCore
 public final class LongLinkClient: RequestSender {
   /// The configuration that the client was made with.
   public var configuration: ClientConfiguration { settings.value }
-  /// The event loop of the connection.
+  /// The event loop on which the client and its connections live.
   public let loop: EventLoop
   let core: LoopBound<ClientCore>
-  /// The port through which other types send their requests over the client's connections.
+  /// The port through which types of yours can send their requests over the client's connections:
+  /// see ``RequestSender``.
   public let senderPort: SenderPort
   /// The configuration, stored once for the client and its core: there may be thousands of clients.
   private let settings: Box<ClientConfiguration>
@@ -41,9 +42,11 @@ public final class LongLinkClient: RequestSender {
       RequestPort(core, observers: configuration.requestObservers, on: loop))
   }
 
-  /// Makes a client of one or more servers, in order of preference, with the default configuration,
-  /// the given dialect, and `prepare`: what it does on each connection before anything else (see
-  /// ``ClientConfiguration/prepare``). Throws `invalidConfiguration`.
+  /// Makes a client of one or more servers, in order of preference, with a default configuration.
+  /// It does not connect yet.
+  ///
+  /// The client calls `prepare`, unless it is nil, on each new connection before anything else: see
+  /// ``ClientConfiguration/prepare``. Throws `invalidConfiguration`, for example without a server.
   public convenience init(
     to endpoints: Endpoint..., dialect: Dialect = .native, on loop: EventLoop = .shared,
     prepare: (@Sendable (Peer) async throws -> Void)? = nil
@@ -63,9 +66,10 @@ public final class LongLinkClient: RequestSender {
   /// Waits for a connection; starts to connect if the client is idle.
   ///
   /// Returns at once if there is a connection, and also once requests take short links. Throws
-  /// `connectFailed` when each address of one server has failed (the client continues with its
-  /// retries), `notConnected` while the client is suspended, `closed`, and `cancelled` if the task
-  /// is cancelled.
+  /// `connectFailed` when each address of one server has failed, or there is no credential for it
+  /// (the client continues with its retries); in its place `securityFailed` or `notAccepted`, if
+  /// that is why; `notConnected` while the client is suspended, `closed`, and `cancelled` if the
+  /// task is cancelled.
   ///
   /// Requests connect on their own. With short ways, you need it only to try again after
   /// ``ConnectionState/notAccepted(_:)``. Without the long link it returns at once.
@@ -93,17 +97,17 @@ public final class LongLinkClient: RequestSender {
     return try await loop.run { [core] in core.value.ticket(key) }.get()
   }
 
-  /// The connection's state.
+  /// The state of the client's connection now.
   public var state: ConnectionState { stateHub.state }
 
-  /// Returns a sequence of the current state and each change; it ends with `closed`. It buffers the
-  /// newest 64 states for a slow consumer.
+  /// Returns a sequence of the current state and each later one; it ends after `closed`. If a
+  /// consumer is slow, it buffers the newest 64 states.
   public func states() -> AsyncStream<ConnectionState> { stateHub.subscribe() }
 
   /// Closes the client, and returns when its connections and all requests have ended.
   ///
-  /// Requests and pushes in flight may finish within `bound`; nil, the default, aborts them. New
-  /// requests fail with `closed`.
+  /// Requests and pushes that wait or are in flight may finish within `bound`; then they fail with
+  /// `closed`. Nil, the default, ends them at once. New ones fail with `closed`.
   public func close(within bound: Duration? = nil) async {
     let gate = Gate<Void>()
     loop.execute { [core] in
@@ -129,8 +133,8 @@ public final class LongLinkClient: RequestSender {
     return try result.get()
   }
 
-  /// Returns how the current connection is secured, with the server's certificate; nil without a
-  /// connection, and if it is plain.
+  /// Returns how the current connection is secured, with the server's certificate; nil if there is
+  /// no connection, or if it is not encrypted.
   public func security() async -> ConnectionSecurity? {
     await loop.run { [core] in core.value.requests.current?.security }
   }
@@ -147,9 +151,10 @@ extension LongLinkClient {
   /// Sets the handler of the server's requests of a type, for connections made after this call. It
   /// replaces an earlier handler of the type.
   ///
-  /// It runs in a task, by default on the client's loop. The task is cancelled when the server
-  /// cancels the request, its deadline passes, or the connection ends. A request without a handler
-  /// is refused with 404.
+  /// The handler returns the body of the response; to respond with another code than 200, it throws
+  /// a ``Rejection``. It runs in a task, by default on the client's loop, which it must not block.
+  /// The task is cancelled when the server cancels the request, its deadline passes, or the
+  /// connection ends. A request without a handler is refused with 404.
   public func onRequest(
     _ type: MessageType,
     on placement: HandlerPlacement = .connectionLoop,
@@ -163,10 +168,11 @@ extension LongLinkClient {
   ///
   /// `shape` says which side sends items; the server is the requester. A request with another shape
   /// is refused with 400. The handler reads the server's items, writes its own, and returns the
-  /// body of the response. It runs in a task, by default on the client's loop, which is cancelled
-  /// when the server cancels, the connection ends, or the deadline passes. If a wait for an item,
-  /// or for the server to take one, lasts longer than `itemTimeout` (default: no limit), reading or
-  /// writing throws `deadlineExceeded`; thrown on, that responds with 408.
+  /// body of the response. It runs in a task, by default on the client's loop, which it must not
+  /// block. The task is cancelled when the server cancels, the connection ends, or the deadline
+  /// passes. If a wait for an item, or for the server to take one, lasts longer than `itemTimeout`
+  /// (default: no limit), reading or writing throws `deadlineExceeded`; a handler that throws this
+  /// on responds with 408.
   public func onStreamRequest(
     _ type: MessageType, _ shape: StreamShape, on placement: HandlerPlacement = .connectionLoop,
     itemTimeout: Duration? = nil,

@@ -4,7 +4,7 @@ import LongLinkCore
 public import LongLinkDriver
 @_spi(Loop) import LongLinkTransport
 
-/// Makes a server recognise a client on each of its connections.
+/// The secret by which a server recognises a client on each of its connections.
 ///
 /// A client sometimes has two connections: it opens the next one before it leaves the last, and
 /// after a change of network the old one may be dead without a sign. With the same identity on
@@ -43,8 +43,8 @@ public struct ClientIdentity: Sendable, CustomStringConvertible {
   /// exist. Two clients that run at the same time need two files. The call blocks for as long as
   /// the file system takes.
   ///
-  /// Throws `invalidConfiguration` if the file cannot be read or made, if others can read it, or if
-  /// it does not contain an identity.
+  /// Throws `invalidConfiguration` if the file cannot be read or made, if it belongs to another
+  /// user or others may read or write it, or if it does not have 16 bytes.
   public static func file(_ path: String) throws(LongLinkError) -> ClientIdentity {
     var random = SystemRandomNumberGenerator()
     let new = ClientID(random.next(), random.next())
@@ -70,6 +70,6 @@ public struct ClientIdentity: Sendable, CustomStringConvertible {
     id ?? ClientID(loop.driver.nextRandom(), loop.driver.nextRandom())
   }
 
-  /// A text without the bytes.
+  /// Whether this is the default identity or one that you gave, as text. It never has the bytes.
   public var description: String { id == nil ? "a client's own identity" : "a given identity" }
 }

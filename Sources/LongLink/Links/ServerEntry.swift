@@ -13,13 +13,13 @@ internal import LongLinkCore
 public struct ServerEntry: Hashable, Sendable {
   /// The server's endpoint.
   public var endpoint: Endpoint
-  /// Servers with lower numbers are used first. Default 0.
+  /// The priority number of the server: servers with lower numbers are used first. Default 0.
   public var priority: Int
   /// The server's weight among the servers of its priority: clients choose in proportion to it.
-  /// 1 to 1,000,000. Default 1.
+  /// 1 to 1,000,000, which `ClientConfiguration.validate()` checks. Default 1.
   public var weight: Int
 
-  /// Makes an entry.
+  /// Makes an entry for a server.
   public init(_ endpoint: Endpoint, priority: Int = 0, weight: Int = 1) {
     self.endpoint = endpoint
     self.priority = priority
@@ -42,7 +42,7 @@ public struct ServerEntry: Hashable, Sendable {
 }
 
 extension [ServerEntry] {
-  /// Servers in order of preference: each client uses the first one that is available.
+  /// Returns a list in order of preference: each client uses the first server that is available.
   ///
   /// When that server fails, clients go to the next one. They come back to a better one when it is
   /// available again: see `ReconnectPolicy.preferredRetry`.
@@ -50,8 +50,8 @@ extension [ServerEntry] {
     endpoints.enumerated().map { ServerEntry($1, priority: $0) }
   }
 
-  /// Servers among which clients spread: each client takes one at random, all with the same chance,
-  /// whenever it connects.
+  /// Returns a list over which clients spread: whenever a client connects, it takes a server at
+  /// random, all with the same chance.
   ///
   /// A client stays with its server until the connection ends. Then it draws again, but not a
   /// server that failed or drains, while others are available. For servers of different capacity,

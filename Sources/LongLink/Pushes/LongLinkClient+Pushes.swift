@@ -29,7 +29,8 @@ extension LongLinkClient {
 
   /// Sets the function that is called with each push of a type, replacing any earlier one.
   ///
-  /// It is called on the client's loop, which it must not block. Call this on any thread.
+  /// It is called on the client's loop, which it must not block, until the client closes. Sequences
+  /// of `pushes(of:)` get the same pushes. Call this on any thread.
   public func onPush(_ type: MessageType, _ handler: @escaping @Sendable (Push) -> Void) {
     hub.handle(type, handler)
   }
@@ -41,17 +42,19 @@ extension LongLinkClient {
   /// Sends a one-way message.
   ///
   /// The message is queued when this returns; nothing confirms its arrival. Pushes go in the order
-  /// of the calls, those of a larger `priority` first if they have to wait: except that a push
-  /// which is partly sent, in fragments, is finished before any other. While the outgoing buffer is
-  /// above its high-water mark, this suspends until there is room or `timeout` has passed: by
-  /// default the timeout of requests, which is 15 s unless configured otherwise.
+  /// of the calls. If they have to wait, those of a larger `priority` go first, but a push of which
+  /// a fragment was sent is finished before any other. While the outgoing buffer is above its
+  /// high-water mark, this suspends until there is room or `timeout` has passed. Default nil: the
+  /// timeout of requests, which is 15 s unless configured otherwise.
   ///
   /// A push does not wait for a connection, because its caller would not learn whether it was ever
-  /// sent: without one it throws `notConnected`, and an idle client begins to connect. Throws
-  /// `connectionLost` if the connection ends during the wait (`closeReason` states why),
-  /// `deadlineExceeded`, `cancelled` if the task is cancelled during the wait, `overloaded` if too
-  /// many pushes wait already, `tooLarge`, `encodingFailed`, `closed`, and `unsupported` if the
-  /// dialect has no such push.
+  /// sent. Without one it throws `notConnected` (or `securityFailed` or `notAccepted` if that is
+  /// why there is none), and an idle client begins to connect. Throws `connectionLost` if the
+  /// connection ends during the wait (`closeReason` states why), `deadlineExceeded` after
+  /// `timeout`, `cancelled` if the task is cancelled during the wait, `overloaded` if too many
+  /// pushes wait already, `tooLarge` if the server does not accept a body of this size,
+  /// `encodingFailed`, `closed`, and `unsupported` if the dialect has no such push, or if the long
+  /// link is not among the client's ways.
   public func push(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     timeout: Duration? = nil, priority: UInt32 = 0

@@ -28,8 +28,8 @@ extension LongLinkClient {
   /// Sets the function that is called with each push of one kind of message, replacing any earlier
   /// one.
   ///
-  /// It is called on the client's loop, which it must not block. For a body that does not decode it
-  /// gets `decodingFailed`. Call this on any thread.
+  /// It is called on the client's loop, which it must not block, until the client closes. For a
+  /// body that does not decode it gets `decodingFailed`. Call this on any thread.
   public func onPush<Message: PushMessage>(
     _ message: Message.Type,
     _ handler: @escaping @Sendable (Result<Message, LongLinkError>) -> Void

@@ -31,8 +31,8 @@ public struct InterceptedRequest: Sendable {
     self.options = options
   }
 
-  /// Calls a function once when the request has ended, with its error (nil for a success) and the
-  /// time that it took.
+  /// Has a function called once when the request has ended, with its error (nil for a success) and
+  /// the time that it took.
   ///
   /// The function is called on the client's loop, which it must not block, before the caller
   /// continues. It may be called within the call that makes the request, so it must make requests

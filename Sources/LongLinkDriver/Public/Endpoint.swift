@@ -12,13 +12,14 @@ public struct Endpoint: Hashable, Sendable {
 
   package let kind: Kind
 
-  /// A host name or a literal IPv4 or IPv6 address, and a port of 1 to 65,535. A server may also
-  /// listen on port 0, for which the system picks a free one.
+  /// Makes an endpoint from a host name or a literal IPv4 or IPv6 address, and a port of 1 to
+  /// 65,535. A server may also listen on port 0, for which the system picks a free one.
   public static func host(_ name: String, port: UInt16) -> Endpoint {
     Endpoint(kind: .host(name, port: port))
   }
 
-  /// A Unix-domain socket by its file-system path: at most 107 bytes on Linux, 103 on macOS.
+  /// Makes an endpoint from the path of a Unix-domain socket: at most 107 bytes on Linux, 103 on
+  /// macOS. A client or server with a longer path fails with `invalidConfiguration`.
   public static func unix(path: String) -> Endpoint {
     Endpoint(kind: .unix(path: path))
   }

@@ -55,8 +55,9 @@ public struct Heartbeat: Hashable, Sendable {
   /// most 30 s; otherwise it is shorter, but at least 1 s (for a bound below 4 s a quarter of the
   /// bound, and never below 100 ms). The peer's interval applies if it is shorter.
   ///
-  /// Throws `invalidConfiguration` if the two conflict. The error states the bound that `wakeUps`
-  /// allows and the number of wake-ups that `bound` needs.
+  /// Throws `invalidConfiguration` if `wakeUps` is below 1, if `bound` is below 300 ms, or if the
+  /// two conflict. Then the error states the bound that `wakeUps` allows and the number of wake-ups
+  /// that `bound` needs.
   public init(
     findingDeadPeersWithin bound: Duration, wakingAtMost wakeUps: Int
   ) throws(LongLinkError) {

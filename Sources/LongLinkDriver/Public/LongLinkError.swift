@@ -17,8 +17,8 @@ public struct LongLinkError: Error, Sendable {
 
     /// There is no connection, and the operation does not wait for one.
     public static let notConnected = Code("notConnected")
-    /// The connect or its handshake failed, or a server cannot listen; see `systemError` and
-    /// `peer`.
+    /// The connect, its handshake or `prepare` failed, there was no credential, or no short link
+    /// could be opened; or a server cannot listen. See `detail`, `systemError` and `peer`.
     public static let connectFailed = Code("connectFailed")
     /// The connection could not be secured; `securityFailure` states why, and what to do.
     public static let securityFailed = Code("securityFailed")
@@ -26,7 +26,8 @@ public struct LongLinkError: Error, Sendable {
     public static let notAccepted = Code("notAccepted")
     /// The connection ended before the response came; `closeReason` states why.
     public static let connectionLost = Code("connectionLost")
-    /// The deadline passed before the response came.
+    /// The time was over: the deadline of a request before its response came, the timeout of a push
+    /// that waited, or the `itemTimeout` of a stream.
     public static let deadlineExceeded = Code("deadlineExceeded")
     /// The caller cancelled the operation, or its task was cancelled.
     public static let cancelled = Code("cancelled")
@@ -37,7 +38,8 @@ public struct LongLinkError: Error, Sendable {
     public static let corrupted = Code("corrupted")
     /// One side broke a rule of the protocol; the connection was closed.
     public static let protocolViolation = Code("protocolViolation")
-    /// The body is larger than the peer accepts.
+    /// The body is larger than the peer accepts, or the key of a request that runs once is too
+    /// long.
     public static let tooLarge = Code("tooLarge")
     /// The message cannot be encoded.
     public static let encodingFailed = Code("encodingFailed")
@@ -45,11 +47,11 @@ public struct LongLinkError: Error, Sendable {
     public static let decodingFailed = Code("decodingFailed")
     /// The dialect, or the peer, has no such operation; `detail` states what is missing.
     public static let unsupported = Code("unsupported")
-    /// A queue or buffer is full; `detail` states the bound and what waits.
+    /// A queue or buffer is full, or memory is short; `detail` states the bound and what waits.
     public static let overloaded = Code("overloaded")
     /// The items of a stream have ended: the peer has responded, or this side has ended them.
     public static let streamEnded = Code("streamEnded")
-    /// The client, server or connection was closed; also for a server that was started before.
+    /// The client, server, connection or exchange has ended; or a server was started a second time.
     public static let closed = Code("closed")
     /// An interceptor of this side has failed the call; `detail` states why.
     public static let intercepted = Code("intercepted")
@@ -164,7 +166,7 @@ public struct LongLinkError: Error, Sendable {
   /// The configuration field that is invalid, such as `heartbeat.interval`; nil for other errors.
   public var field: String? { storage.operation.field }
   /// Details for people. Text from the peer is escaped and cut to 200 bytes; `body` has the whole.
-  /// If an application's code comes with a body that is text, it is shown.
+  /// The body of an application's code is shown here if it is a text.
   public var detail: String { storage.detail }
   /// The peer of the operation, if known.
   public var peer: SocketAddress? { storage.peer }

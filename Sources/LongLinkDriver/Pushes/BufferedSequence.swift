@@ -2,15 +2,15 @@
 
 package import LongLinkCore
 
-/// A buffered sequence of pushes, decoded messages or events, beginning when the sequence is made.
+/// A sequence of pushes, decoded messages or events, which are buffered from when it is made.
 ///
 /// It ends when the client closes. With a `close` buffer it ends by throwing `overloaded` when its
 /// consumer has fallen behind. A sequence of messages throws `decodingFailed` for a body that does
 /// not decode, and the next call to `next()` continues with the next message.
 ///
-/// One task at a time may await it, on any thread; all copies take from the same buffer. When
-/// the awaiting task is cancelled, it gets nil, and other tasks can continue with the sequence. The
-/// subscription ends when the last copy of the sequence is released.
+/// One task at a time may await it, on any thread; a second one traps. All copies take from the
+/// same buffer. When the awaiting task is cancelled, it gets nil, and other tasks can continue with
+/// the sequence. The subscription ends when the last copy of the sequence is released.
 public struct BufferedSequence<Element: Sendable, Failure: Error>: AsyncSequence,
   AsyncIteratorProtocol, Sendable
 {
@@ -27,13 +27,17 @@ public struct BufferedSequence<Element: Sendable, Failure: Error>: AsyncSequence
   public func makeAsyncIterator() -> BufferedSequence { self }
 
   /// Returns the next element; nil when the sequence has ended or the task is cancelled.
+  ///
+  /// Throws `overloaded` once if a `close` buffer was full, after the elements in it, and
+  /// `decodingFailed` in place of a message that does not decode.
   public mutating func next(
     isolation actor: isolated (any Actor)? = #isolation
   ) async throws(Failure) -> Element? {
     try await take()
   }
 
-  /// Returns the next element; nil when the sequence has ended or the task is cancelled.
+  /// Returns the next element; nil when the sequence has ended or the task is cancelled. Throws as
+  /// `next(isolation:)` does.
   public mutating func next() async throws(Failure) -> Element? {
     try await next(isolation: nil)
   }

@@ -12,17 +12,18 @@ public struct CallbackExecutor: Sendable {
     self.run = run
   }
 
-  /// Runs completion handlers on a dispatch queue.
+  /// Returns an executor that runs completion handlers on a dispatch queue.
   public static func queue(_ queue: DispatchQueue) -> CallbackExecutor {
     CallbackExecutor { work in queue.async(execute: work) }
   }
 
-  /// Runs each completion handler in a new task that prefers an executor.
+  /// Returns an executor that runs each completion handler in a new task on a task executor.
   public static func executor(_ executor: any TaskExecutor) -> CallbackExecutor {
     CallbackExecutor { work in _ = Task(executorPreference: executor) { work() } }
   }
 
-  /// Runs completion handlers on the loop of the connection, which they must not block.
+  /// An executor that runs completion handlers on the loop of the connection, which they must not
+  /// block.
   ///
   /// A handler never runs inside the call that makes its request, so it may make the next request.
   public static let connectionLoop = CallbackExecutor()

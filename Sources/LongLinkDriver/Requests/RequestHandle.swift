@@ -100,8 +100,8 @@ public struct RequestHandle: Sendable {
     }
   }
 
-  /// The serial on the wire, which appears in the logs of both sides; nil until the request has
-  /// one. A retry after a refusal has another.
+  /// The serial of the request on the wire, which the logs of both sides contain; nil until it has
+  /// one. A retry after a refusal gets a new serial, which is not shown here.
   public var serial: UInt32? {
     guard let id, id != .none else { return nil }
     return id.serial

@@ -6,11 +6,11 @@ public import LongLinkTransport
 /// A type that sends requests: a client, or the ``Peer`` of a connection.
 ///
 /// A request has a message type and a body, and its result is the response's bytes; or it belongs
-/// to an ``RPCMethod``, and its result is a decoded reply. Each can be awaited, made with a handle
-/// or with a completion handler, or made on a plain thread, which it blocks.
+/// to an ``RPCMethod``, and its result is a decoded reply. You can await a request, get a handle on
+/// it, pass a completion handler, or block a plain thread until it has ended.
 public protocol RequestSender: Sendable {
-  /// Where the requests go. A type that sends its requests over a client's connection returns the
-  /// port of the client.
+  /// The port through which the requests are sent. A type of yours that sends its requests over a
+  /// client's connections returns the port of the client.
   var senderPort: SenderPort { get }
 }
 
@@ -24,7 +24,7 @@ public struct SenderPort: Sendable {
 }
 
 extension RequestSender {
-  /// The loop that sends the requests.
+  /// The event loop that sends the requests.
   public var loop: EventLoop { port.loop }
 
   @inlinable package var port: RequestPort { senderPort.port }
@@ -56,8 +56,8 @@ extension RequestSender {
     RequestTask(port, type, .none, RequestBody(body), options)
   }
 
-  /// Sends a request and calls `completion` once, on the given executor, and never before this
-  /// returns.
+  /// Sends a request and calls `completion` once, on the given executor, with the body of the
+  /// response or the error. It is never called within this call.
   @inlinable @discardableResult
   public func request(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
@@ -67,7 +67,8 @@ extension RequestSender {
     RequestHandle(port, type, .none, RequestBody(body), options, executor, completion)
   }
 
-  /// Sends a request and blocks the calling thread until it has ended.
+  /// Sends a request, blocks the calling thread until it has ended, and returns the body of the
+  /// response.
   ///
   /// Call it only on plain threads. It traps in a Swift task and on the loop, because it would
   /// block the thread that it waits for.
@@ -124,9 +125,9 @@ extension RequestSender {
       port, method.type, method.fullName, RequestBody(request), options.over(method.options))
   }
 
-  /// Sends a request of a method and calls `completion` once with its reply, on the given executor,
-  /// and never before this returns. If the reply does not decode, `completion` gets
-  /// `decodingFailed`.
+  /// Sends a request of a method and calls `completion` once, on the given executor, with the reply
+  /// or the error. It is never called within this call. If the reply does not decode, `completion`
+  /// gets `decodingFailed`.
   @discardableResult
   public func request<Request: BodyEncodable, Reply: BodyDecodable>(
     _ method: RPCMethod<Request, Reply>, _ request: Request,
@@ -144,9 +145,11 @@ extension RequestSender {
     }
   }
 
-  /// Sends a request of a method and blocks the calling thread until it has ended.
+  /// Sends a request of a method, blocks the calling thread until it has ended, and returns the
+  /// reply.
   ///
-  /// Call it only on plain threads; it traps in a Swift task and on the loop.
+  /// Throws as the form that is awaited. Call it only on plain threads; it traps in a Swift task
+  /// and on the loop.
   public func requestBlocking<Request: BodyEncodable, Reply: BodyDecodable>(
     _ method: RPCMethod<Request, Reply>, _ request: Request,
     options: RequestOptions = RequestOptions()

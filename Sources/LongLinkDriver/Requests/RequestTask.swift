@@ -22,8 +22,8 @@ public struct RequestTask<Reply: Sendable>: Sendable {
 
   /// The message type of the request.
   public var type: MessageType { request.type }
-  /// The serial on the wire, which the logs of both sides contain; nil until it has one. A retry
-  /// after a refusal has a new serial.
+  /// The serial of the request on the wire, which the logs of both sides contain; nil until it has
+  /// one. A retry after a refusal gets a new serial, which is not shown here.
   public var serial: UInt32? { request.serial }
   /// The state of the request.
   public var state: RequestState { get async { await request.state } }

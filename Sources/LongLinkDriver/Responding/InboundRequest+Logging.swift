@@ -11,11 +11,11 @@ extension InboundRequest {
 
   /// A logger whose lines say which request they are about.
   ///
-  /// It is `configuration.logger` of the server, or of the client whose handler this is, with the
-  /// metadata that the library's own lines have: `peer` (an address), `connection`, `serial`,
-  /// `type` and `method`, if it has a name, and of a client that has them `client` (a number) and
-  /// `principal`. The secret `client_id` is never logged. Each access makes the logger anew, so
-  /// keep it for several lines; nothing is made for a request whose handler does not ask.
+  /// It is `configuration.logger` of the server or client whose handler this is, with the metadata
+  /// that the library's own lines have: `peer` (an address), `connection`, `serial` and `type`;
+  /// also `method` if the route has a name, and on a server `client` (a number) and `principal` if
+  /// the client has them. The secret `client_id` is never logged. Each access makes the logger
+  /// anew, so keep it if you write several lines.
   ///
   /// Unlike the library's own lines, these have no limit: a line for each request lets clients fill
   /// a disk. Escape and cut what you log of a body.

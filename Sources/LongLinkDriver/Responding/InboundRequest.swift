@@ -12,7 +12,8 @@ public struct InboundRequest: Sendable {
   let id: InboundID
   /// The peer that sent the request.
   public let peer: Peer
-  /// When the peer stops waiting for the response; nil if it set no deadline.
+  /// When the peer stops waiting for the response, as an instant of `clock`; nil if it set no
+  /// deadline.
   public let deadline: LinkInstant?
   /// The request's metadata, and what it has besides, stored separately to keep the request small;
   /// nil in the usual case, where the metadata holds at most the remaining time.
@@ -68,11 +69,12 @@ public struct InboundRequest: Sendable {
   public var serial: UInt32 { id.serial }
   /// The priority that the peer set: larger is more urgent; 0, the default, is the least urgent.
   public var priority: UInt32 { received?.priority ?? 0 }
-  /// A key that all attempts of one request share; empty if the peer set none.
+  /// The idempotency key, which all attempts of one request share; empty if the peer set none.
   public var idempotencyKey: [UInt8] { received?.idempotencyKey ?? [] }
-  /// Trace context and other entries, by key. Each access builds the dictionary anew.
+  /// The entries that the peer has added to the request, such as a trace context, by key. Each
+  /// access builds the dictionary anew.
   public var metadata: [String: String] { received?.entries ?? [:] }
-  /// The time until `deadline`; negative once that has passed, and nil if the peer set none.
+  /// The time until `deadline`: negative once that has passed; nil if there is no deadline.
   public var timeRemaining: Duration? { deadline.map { clock.now.duration(to: $0) } }
   /// The clock of the connection's loop. A `sleep` on it throws when the request is cancelled.
   public var clock: EventLoopClock { peer.clock }
@@ -103,38 +105,40 @@ private final class MetadataBox: Sendable {
 /// the application are shown there, too, if they look like a text: UTF-8 without control
 /// characters. A dialect writes a body only if its error frames have one.
 public struct Rejection: Error, Sendable {
-  /// The code. Codes from 1000 on are the application's. With 200, the peer gets 500 instead.
+  /// The code of the response. Codes from 1000 on are the application's. If it is 200, the peer
+  /// gets 500 instead.
   public var code: ResponseCode
   /// The application's bytes for codes from 1000 on; otherwise a text for people.
   public var body: [UInt8]
-  /// In a dialect, the error number to write instead of the one that its table has for `code`.
-  /// Default nil. Use an error of the table, or any number that fits into the code field.
+  /// In a dialect, the error number to write. Default nil: the number that the dialect's table has
+  /// for `code`. It may be one of the table, or any number that fits into the code field.
   public var dialectCode: UInt32?
-  /// How long the peer should wait before a retry, in steps of 1 ms. Default nil. The protocol
-  /// defines it for codes 429 and 503 only.
+  /// How long the peer should wait before a retry, in steps of 1 ms. Default nil: the peer is told
+  /// nothing. The protocol defines it for codes 429 and 503 only.
   public var retryAfter: Duration?
 
-  /// Rejects with bytes of the application.
+  /// Makes a rejection with a body of the application's bytes.
   public init(_ code: ResponseCode, body: [UInt8], retryAfter: Duration? = nil) {
     self.code = code
     self.body = body
     self.retryAfter = retryAfter
   }
 
-  /// Rejects with a dialect's error number; over the native protocol, the code is 500.
+  /// Makes a rejection with a dialect's error number; over the native protocol, the code is 500.
   public init(dialectCode: UInt32, body: [UInt8] = []) {
     self.init(.failed, body: body)
     self.dialectCode = dialectCode
   }
 
-  /// Rejects with a text for people: `throw Rejection(1_000, "the room is full")`.
+  /// Makes a rejection with a text for people: `throw Rejection(1_000, "the room is full")`.
   public init(_ code: ResponseCode, _ detail: String = "", retryAfter: Duration? = nil) {
     self.init(code, body: Array(detail.utf8), retryAfter: retryAfter)
   }
 }
 
 extension Rejection: CustomStringConvertible {
-  /// The code and the text, escaped and cut to 200 bytes; of bytes that are no text, their number.
+  /// The code, and the text, escaped and cut to 200 bytes. If the body is not a text, the number of
+  /// its bytes.
   public var description: String {
     let said = PeerText.isPlain(utf8: body) ? "\(PeerText(utf8: body))" : "\(body.count) bytes"
     let code =

@@ -43,14 +43,16 @@ package protocol PeerClient: AnyObject, Sendable {
 /// The other side: on a server a client, on a client the server. Handlers can send it requests and
 /// pushes.
 ///
-/// On a server, a client is the same one on all its connections (see `ClientIdentity`): requests
-/// and pushes go to its current connection, which is the one that it opened last, also after the
-/// connection on which you got the peer has ended. They fail with `closed` once the client has no
-/// connection. `address`, `security` and the principal are those of the connection on which you got
-/// the peer. Two peers are equal if they are one client.
+/// On a server, a client is the same one on all its connections (see `ClientIdentity`). Requests
+/// and pushes go over the connection that it opened last, even if the one on which you got the peer
+/// has ended. They fail with `closed` once the client has no connection. `address`, `security` and
+/// the principal are those of the connection on which you got the peer. Two peers are equal if they
+/// are the same client.
 ///
-/// On a client, requests and pushes go over the current connection until the peer's own connection
-/// has ended. While a function prepares that connection, they go over it, and do not wait for room.
+/// On a client, requests and pushes go over the client's current connection, until the connection
+/// on which you got the peer has ended; then they fail with `closed`. While
+/// `ClientConfiguration.prepare` runs, those of its argument go over the new connection, and fail
+/// with `overloaded` instead of waiting for room.
 ///
 /// It may be used from any thread.
 public final class Peer: RequestSender {
@@ -156,7 +158,7 @@ public final class Peer: RequestSender {
 
   /// A number that is unique among the clients of a server, or among the connections of a client.
   public var id: UInt64 { client?.id ?? connectionID }
-  /// Where the requests to the peer go.
+  /// The port through which requests to the peer are sent.
   public var senderPort: SenderPort { target.ownPort }
   /// The client with all of its connections; nil if it is known on this connection alone.
   package var client: (any PeerClient)? { identity.withLock(of: self) { $0.client } }
@@ -167,7 +169,8 @@ public final class Peer: RequestSender {
 
   /// Who the peer is, as a server's `authenticate` has found; nil if nobody was authenticated.
   package var principalRecord: PrincipalRecord? { identity.withLock(of: self) { $0.principal } }
-  /// How the connection is secured, with the peer's verified certificate; nil if it is plain.
+  /// How the connection on which you got the peer is secured, with the peer's certificate; nil if
+  /// the connection is not encrypted.
   public var security: ConnectionSecurity? {
     identity.withLock(of: self) { $0.security }?.value
   }
@@ -205,16 +208,17 @@ public final class Peer: RequestSender {
   /// Sends a one-way message.
   ///
   /// The message is queued when this returns; nothing confirms its arrival. Pushes go in the order
-  /// of the calls, those of a larger `priority` first if they have to wait: except that a push
-  /// which is partly sent, in fragments, is finished before any other. While the outgoing buffer is
-  /// above its high-water mark, this suspends until there is room or `timeout` has passed: by
-  /// default the timeout of requests, which is 15 s unless configured otherwise.
+  /// of the calls. If they have to wait, those of a larger `priority` go first, but a push of which
+  /// a fragment was sent is finished before any other. While the outgoing buffer is above its
+  /// high-water mark, this suspends until there is room or `timeout` has passed. Default nil: the
+  /// timeout of requests, which is 15 s unless configured otherwise.
   ///
   /// Throws `closed` if the connection has ended (`closeReason` states why), `notConnected` while a
-  /// client has no connection, `connectionLost` if the connection ends during the wait,
-  /// `deadlineExceeded`, `cancelled` if the task is cancelled during the wait, `overloaded` if too
-  /// many pushes wait already, `tooLarge` if the peer does not accept a body of this size,
-  /// `encodingFailed`, and `unsupported` if the dialect has no such push.
+  /// client has no connection (or `securityFailed` or `notAccepted` if that is why),
+  /// `connectionLost` if the connection ends during the wait, `deadlineExceeded` after `timeout`,
+  /// `cancelled` if the task is cancelled during the wait, `overloaded` if too many pushes wait
+  /// already, `tooLarge` if the peer does not accept a body of this size, `encodingFailed`, and
+  /// `unsupported` if the dialect has no such push.
   public func push(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     timeout: Duration? = nil, priority: UInt32 = 0
@@ -226,12 +230,12 @@ public final class Peer: RequestSender {
   /// Sends a one-way message at once, without waiting.
   ///
   /// Throws `overloaded` while the outgoing buffer is above its high-water mark, and otherwise as
-  /// `push` does. Call it only on the peer's loop, where synchronous handlers run; it traps on
-  /// other threads.
+  /// `push` does. Call it only on the peer's loop, where synchronous handlers run; on another
+  /// thread it may trap.
   ///
   /// If the client's current connection is on another loop of the server, the push is handed to
-  /// that loop, up to the high-water mark. One that cannot be sent there is counted in
-  /// `pushesLost`, and the next one that is handed over throws its error.
+  /// that loop, up to the high-water mark. A push that cannot be sent there is counted in the
+  /// server's `pushesLost`, and the next push that is handed over throws its error.
   public func pushNow(
     _ type: MessageType, _ body: some BodyEncodable & Sendable, priority: UInt32 = 0
   ) throws(LongLinkError) {
@@ -256,18 +260,19 @@ public final class Peer: RequestSender {
     }
   }
 
-  /// Closes the connections that the peer has now, and no later one, once their output is written.
+  /// Closes the connections that the peer has now, once their output is written. It does not close
+  /// later ones: a client may connect again.
   public func close() {
     for peer in client?.connected ?? [self] { peer.perform(.close) }
   }
 
   /// The events of the connection on which you got the peer: first those of the past, then each one
-  /// when it happens. Each comes once; `draining` comes again if the end is moved forward. The
-  /// sequence ends with the connection.
+  /// when it happens. Each kind comes once, but `draining` comes again if the end is moved forward.
+  /// The sequence ends with the connection.
   ///
-  /// A handler that runs for long, such as that of a stream, can come to an end by itself instead
-  /// of being cut: see also `InboundRequest.untilDraining` and `Items.untilDraining`. What goes to
-  /// the client needs no such care: `push` follows it to its newest connection.
+  /// A handler that runs for a long time, such as that of a stream, can so end by itself before its
+  /// connection does: see also `InboundRequest.untilDraining` and `Items.untilDraining`. Pushes do
+  /// not depend on this connection: `push` uses the client's newest one.
   public var events: AsyncStream<PeerEvent> {
     let (stream, continuation) = AsyncStream.makeStream(of: PeerEvent.self)
     let id = PeerEvents.nextID()
@@ -332,7 +337,7 @@ extension Peer: Hashable {
     client.map { ObjectIdentifier($0) } ?? ObjectIdentifier(self)
   }
 
-  /// Whether two peers are one client; on a client, one connection.
+  /// Returns whether two peers are the same client of a server; on a client, the same connection.
   public static func == (lhs: Peer, rhs: Peer) -> Bool { lhs.key == rhs.key }
 
   /// Hashes what makes two peers equal.

@@ -4,15 +4,17 @@ public import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
 internal import Synchronization
 
-/// What happens to the connection on which you got a `Peer`, while its handlers run.
+/// An event of the connection on which you got a ``Peer``: its end is near, or there is a newer
+/// one.
 public enum PeerEvent: Hashable, Sendable {
-  /// On a server: the client has opened a newer connection, which gets its pushes and requests
-  /// while it is open. A LongLink client ends this one once nothing runs here, or after its
-  /// `timeouts.lingering` (60 s by default).
+  /// On a server: the client has opened a newer connection, over which your pushes and requests go
+  /// while it is open. A LongLink client ends this connection once nothing runs on it, or after the
+  /// client's `timeouts.lingering` (60 s by default).
   case moved
-  /// On a server: this server has asked the client to leave, at `shutDown`, `drain` or
-  /// `endConnections`, since its credential has expired, or since it has four newer connections.
-  /// The connection ends once nothing runs on it, or at this instant of the peer's `clock`.
+  /// On a server: this server has asked the client to leave the connection, by `shutDown`, `drain`
+  /// or `endConnections`, because its credential has expired, or because it has four newer
+  /// connections. The connection ends once nothing runs on it, or at this instant of the peer's
+  /// `clock`.
   case draining(until: LinkInstant)
   /// The other side has said that it leaves. It sends no new requests, and the connection ends once
   /// nothing runs on it.
@@ -78,18 +80,19 @@ extension PeerEvent {
 }
 
 extension InboundRequest {
-  /// Runs `body`, and cancels its task when the connection is to be left: because this server
-  /// drains it or shuts down, or because the other side has said that it leaves.
+  /// Runs `body` in a child task, and cancels that task when the connection is about to end: when
+  /// this server drains it or shuts down, or when the other side has said that it leaves.
   ///
   ///     server.routeStream(7, .responseItems) { request, _, writer in
   ///       try await request.untilDraining { try await prices.send(to: writer) }
   ///       return []
   ///     }
   ///
-  /// Use it in handlers that would run on for long, so that `shutDown` need not wait until its
-  /// bound has passed. If the cancellation ends `body`, this throws a `Rejection` with 503. Thrown
-  /// on, it has the delivery `answered` for the client: `body` may have done a part. A stream that
-  /// was opened with `resuming:` comes back. A result or another error of `body` is passed on.
+  /// Use it in handlers that run for a long time, so that `shutDown` need not wait for the whole of
+  /// its `within:`. If the cancellation ends `body`, this throws a `Rejection` with 503. If the
+  /// handler throws it on, the client's error has the delivery `answered`, because `body` may have
+  /// done a part; a stream with `resuming:` is opened again. A result or another error of `body` is
+  /// passed on.
   ///
   /// A client that moves to another connection does not end `body`: see `PeerEvent.moved`.
   public func untilDraining<Result: Sendable>(

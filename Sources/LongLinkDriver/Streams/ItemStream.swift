@@ -6,10 +6,11 @@ internal import Synchronization
 
 /// The items of a response, as bytes or as messages, read while they arrive.
 ///
-/// The request is sent when you begin to iterate, which you can do once. If you leave the loop
-/// before the end, the request is cancelled. The peer sends no more than a window of items ahead of
-/// you. An item that does not decode cancels the request, too: iterating throws `decodingFailed`,
-/// delivery `answered`, and the error's `itemsReceived` is the number of items before it.
+/// The request is sent when you begin to iterate, which you can do once: a second time traps. If
+/// you leave the loop before the end, the request is cancelled. The peer sends at most a window of
+/// items ahead of your reading. An item that does not decode cancels the request, too: iterating
+/// throws `decodingFailed`, delivery `answered`, and the error's `itemsReceived` is the number of
+/// items before it.
 public struct ItemStream<Item: BodyDecodable & Sendable>: AsyncSequence, Sendable {
   private let request: StreamRequest
   private let progress = StreamProgress()
@@ -18,12 +19,12 @@ public struct ItemStream<Item: BodyDecodable & Sendable>: AsyncSequence, Sendabl
     self.request = request
   }
 
-  /// The body of the response, once the items have ended; nil before, and after an error. It is
-  /// empty if the request belongs to a method.
+  /// The body of the response, once the items have ended; nil before that, and after an error. The
+  /// responses of methods whose responses have items are empty.
   public var response: [UInt8]? { progress.response }
 
-  /// Sends the request and returns its items. Call it once. When the items are released before the
-  /// end, the request is cancelled.
+  /// Sends the request and returns its items. Call it once; a second call traps. When the items are
+  /// released before the end, the request is cancelled.
   public func makeAsyncIterator() -> Items<Item> {
     progress.begin()
     return Items(request.channel, StreamLease(RequestHandle(request), progress))

@@ -14,23 +14,25 @@ public struct ItemWriter<Item: BodyEncodable & Sendable>: Sendable {
 
   /// Sends an item, after those that were written before.
   ///
-  /// It returns when the whole item is on its way. If the peer's reader is slow, it waits: a writer
-  /// can be ahead of the reader by one window and one item, plus up to 64 KiB of items that a
-  /// reader on another thread takes at once. On the connection's loop, an item for which there is
-  /// enough credit is written without suspending.
+  /// It returns when the connection has the whole item in its outgoing buffer. If the peer's reader
+  /// is slow, it waits: a writer can be ahead of the reader by one window and one item, plus up to
+  /// 64 KiB of items that a reader on another thread takes at once. On the connection's loop, an
+  /// item for which there is enough credit is written without suspending.
   ///
-  /// Throws `tooLarge` if the peer does not accept an item of this size, and `encodingFailed`: both
-  /// send nothing, and the stream goes on. Throws `streamEnded` if the peer has responded already
-  /// or you have ended the items, `rejected` if the response was an error, the reason why the
-  /// exchange ended, `deadlineExceeded` after `itemTimeout`, and `cancelled` if the task is
-  /// cancelled while it waits.
+  /// Throws `tooLarge` if the peer does not accept an item of this size, and `encodingFailed` if it
+  /// cannot be encoded: then nothing is sent, and you can go on to write. Throws `streamEnded` if
+  /// the peer has responded with 200 or you have ended the items, `rejected` if the peer responded
+  /// with another code, the error of the request if that has failed in another way, in a handler
+  /// `closed` once the exchange has ended, `deadlineExceeded` if the item waits for longer than
+  /// `itemTimeout`, and `cancelled` if the task is cancelled while it waits.
   @inlinable
   public nonisolated(nonsending) func write(_ item: Item) async throws(LongLinkError) {
     try await channel.write(RequestBody(item))
   }
 
   /// Sends several items in order. From a task that does not run on the connection's loop it is
-  /// much cheaper than several calls of `write`.
+  /// much cheaper than several calls of `write`. It throws as `write(_:)` does for the first item
+  /// that fails; those before it were sent, and those after it are not.
   public nonisolated(nonsending) func write(
     contentsOf items: [Item]
   ) async throws(LongLinkError) {
@@ -38,15 +40,17 @@ public struct ItemWriter<Item: BodyEncodable & Sendable>: Sendable {
   }
 
   /// Ends your items, after those that were written before: later writes throw `streamEnded`. The
-  /// peer's items may go on. A responder's items end for the peer only when its handler returns.
+  /// peer's items may go on. If you call it in a handler, the peer sees the end of the items only
+  /// when the handler returns.
   public func finish() {
     channel.onLoop { channel in channel.endItems() }
   }
 
-  /// Waits until the exchange has ended, for whatever reason: nothing can be written any more.
+  /// Waits until the exchange has ended, for whatever reason, so that nothing can be written any
+  /// more. It also returns when the task is cancelled.
   ///
-  /// Await it beside a source that may have nothing to write for long, such as a user's input: the
-  /// peer can respond meanwhile. It returns, too, when the task is cancelled.
+  /// Await it in parallel to a source that may have nothing to write for a long time, such as a
+  /// user's input: so you learn at once if the peer responds meanwhile.
   public func waitForEnd() async {
     let wait = ChannelWait()
     await withTaskCancellationHandler {

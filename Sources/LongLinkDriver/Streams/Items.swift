@@ -2,12 +2,13 @@
 
 public import LongLinkCore
 
-/// The items that the peer sends in a stream, in order. They are read once, by one task at a time.
+/// The items that the peer sends in a stream, in order.
 ///
-/// They are bytes, or messages that are decoded when they are taken. While a reader does not read,
-/// at most a window of items arrives, and then the peer's writer waits. A task on the connection's
-/// loop gets items one by one, other tasks in batches of up to 64. All copies take from the same
-/// items.
+/// Items are bytes, or messages, which are decoded when you read them. Each item is returned once:
+/// all copies of this value take from the same items. One task at a time may read; a second one
+/// traps. While you do not read, at most a window of items arrives, and then the peer's writer
+/// waits. A task on the connection's loop gets items one by one, other tasks in batches of up to
+/// 64.
 public struct Items<Item: BodyDecodable & Sendable>: AsyncSequence, AsyncIteratorProtocol, Sendable
 {
   @usableFromInline var reader: ItemReader
@@ -16,15 +17,15 @@ public struct Items<Item: BodyDecodable & Sendable>: AsyncSequence, AsyncIterato
     reader = ItemReader(channel, lease, decodes: Item.self != [UInt8].self)
   }
 
-  /// The same items; in a handler, they also end when its connection is being left. That is when
-  /// the server drains it or shuts down, or when the other side has said that it leaves.
+  /// The same items, which in a handler also end when its connection is about to end: when the
+  /// server drains it or shuts down, or when the other side has said that it leaves.
   ///
   ///     for try await report in reports.untilDraining { try store(report) }
   ///     return Receipt(count)
   ///
-  /// So the handler of a long stream can respond in time, and `shutDown` need not wait until its
-  /// bound has passed. The items that the handler has not read are dropped when it returns. The
-  /// items of a request of your own do not end in this way.
+  /// So the handler of a long stream can respond in time, and `shutDown` need not wait for the
+  /// whole of its `within:`. The items that the handler has not read are dropped when it returns.
+  /// This has no effect on the items of a request of your own.
   public var untilDraining: Items {
     var items = self
     items.reader.endsWhenDraining = true
@@ -36,21 +37,22 @@ public struct Items<Item: BodyDecodable & Sendable>: AsyncSequence, AsyncIterato
 
   /// Returns the next item; nil at the end.
   ///
-  /// Throws, after the items that arrived before it, `rejected` if the peer ended the stream
-  /// with an error, the reason why the connection or the exchange ended, `deadlineExceeded` after
-  /// `itemTimeout`, and `cancelled` if the task is cancelled. If the exchange of a handler ends
-  /// before its response, the items that it has not read are dropped. An error is not the end:
-  /// later calls return what still comes, or throw again.
+  /// Throws `deadlineExceeded` if no item comes within `itemTimeout`, and `cancelled` if the task
+  /// is cancelled while it waits. After the items that arrived before, it throws the error of the
+  /// request if that has failed, such as `connectionLost`, or `rejected` if the peer responded with
+  /// a code other than 200. In a handler it throws `closed` once the exchange has ended without its
+  /// response; items that the handler has not read are then dropped. An error does not end the
+  /// sequence: later calls return further items, or throw again.
   ///
   /// In place of an item that does not decode, it throws `decodingFailed`; the next call returns
-  /// the item after it. A handler that lets this error through responds with 400. On a server, the
-  /// memory of an item counts until the next item is asked for, or the items are released. If
-  /// `limits.memoryLimit` leaves no room for an item, it throws `overloaded`; a handler that lets
-  /// this through responds with 429.
+  /// the item after it. A handler that throws this error on responds with 400. On a server, the
+  /// memory of a decoded item counts until you ask for the next one, or release the items. If
+  /// `limits.memoryLimit` leaves no room for an item, it throws `overloaded`; a handler that throws
+  /// this on responds with 429.
   ///
-  /// The items of an ``ItemStream`` end once the peer has responded with code 200. An error cancels
-  /// the request; its `itemsReceived` is the number of items that you have read, and its `delivery`
-  /// says whether the request may have run. Later calls throw too.
+  /// The items of an ``ItemStream`` end once the peer has responded with code 200. There, any error
+  /// cancels the request, and later calls throw too. The error's `itemsReceived` is the number of
+  /// items that you have read, and its `delivery` says whether the request may have run.
   @inlinable
   public mutating func next(
     isolation actor: isolated (any Actor)? = #isolation
@@ -61,7 +63,7 @@ public struct Items<Item: BodyDecodable & Sendable>: AsyncSequence, AsyncIterato
     return try await reader.decoded(as: Item.self, bytes)
   }
 
-  /// Returns the next item; nil at the end.
+  /// Returns the next item; nil at the end. Throws as `next(isolation:)` does.
   @inlinable
   public mutating func next() async throws(LongLinkError) -> Item? {
     try await next(isolation: nil)

@@ -10,9 +10,10 @@ internal import Synchronization
 
 extension RequestSender {
   /// Sends a request and calls `onItem` with each item of its response, one after the other, on the
-  /// given executor, and then `completion` once.
+  /// given executor, and then `completion` once, with the response's body or the error.
   ///
-  /// The next item follows when `onItem` has returned. Cancel the handle to end the stream.
+  /// The next item follows when `onItem` has returned. To end the stream, cancel the handle:
+  /// `completion` then gets `cancelled`.
   @discardableResult
   public func stream(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
@@ -28,12 +29,13 @@ extension RequestSender {
       }, completion: completion)
   }
 
-  /// Sends a request, calls `onItem` with each item of its response when asked for it, and then
-  /// `completion` once, on the given executor.
+  /// Sends a request and calls `onItem` with each item of its response, on the given executor; the
+  /// next item follows only when you ask for it. Then `completion` is called once, with the
+  /// response's body or the error.
   ///
-  /// Use it for work that goes on after `onItem` has returned: the next item follows when you call
-  /// the second argument, once, on any thread. `completion` does not wait for that call if you
-  /// cancel the handle, or if the connection is lost and no item is left.
+  /// Use it for work that goes on after `onItem` has returned. To ask for the next item, call
+  /// `next`, once for each item, on any thread. `completion`, too, waits for that call, unless you
+  /// cancel the handle, or the request fails without a response while no item waits.
   @discardableResult
   public func stream(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
@@ -46,10 +48,11 @@ extension RequestSender {
   }
 
   /// Sends a request, calls `onItem` with each item of its response, and returns the response's
-  /// body. Blocks the calling thread, on which `onItem` is called; if that throws, the request is
-  /// cancelled and the error is thrown on.
+  /// body. It blocks the calling thread, on which `onItem` is called.
   ///
-  /// Call it only on plain threads; it traps in a Swift task and on the loop.
+  /// If `onItem` throws, the request is cancelled and the error is thrown on. Throws a
+  /// `LongLinkError` if the request fails. Call it only on plain threads; it traps in a Swift task
+  /// and on the loop.
   public func streamBlocking(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: StreamOptions = StreamOptions(), onItem: ([UInt8]) throws -> Void
@@ -66,7 +69,8 @@ extension RequestSender {
   /// after the other, on the given executor, and then `completion` once.
   ///
   /// The next item follows when `onItem` has returned. An item that does not decode cancels the
-  /// request, and `completion` gets `decodingFailed`. Cancel the handle to end the stream.
+  /// request, and `completion` gets `decodingFailed`. To end the stream, cancel the handle:
+  /// `completion` then gets `cancelled`. The method's options apply where `options` has none.
   @discardableResult
   public func stream<Request: BodyEncodable, Item: BodyDecodable>(
     _ method: RPCMethod<Request, Streamed<Item>>, _ request: Request,
@@ -82,12 +86,15 @@ extension RequestSender {
       }, completion: completion)
   }
 
-  /// Sends a request of a method, calls `onItem` with each decoded item of its response when asked
-  /// for it, and then `completion`, on the given executor.
+  /// Sends a request of a method and calls `onItem` with each decoded item of its response, on the
+  /// given executor; the next item follows only when you ask for it. Then `completion` is called
+  /// once.
   ///
-  /// Use it for work that goes on after `onItem` has returned: the next item follows when you call
-  /// the second argument, once, on any thread. `completion` does not wait for that call if you
-  /// cancel the handle, or if the connection is lost and no item is left.
+  /// Use it for work that goes on after `onItem` has returned. To ask for the next item, call
+  /// `next`, once for each item, on any thread. `completion`, too, waits for that call, unless you
+  /// cancel the handle, or the request fails without a response while no item waits. An item that
+  /// does not decode cancels the request, and `completion` gets `decodingFailed`. The method's
+  /// options apply where `options` has none.
   @discardableResult
   public func stream<Request: BodyEncodable, Item: BodyDecodable>(
     _ method: RPCMethod<Request, Streamed<Item>>, _ request: Request,
@@ -101,12 +108,12 @@ extension RequestSender {
     return start(request, on: executor, onItem) { completion($0.map { _ in }) }
   }
 
-  /// Sends a request of a method and calls `onItem` with each decoded item of its response. Blocks
-  /// the calling thread, on which `onItem` is called; if that throws, the request is cancelled and
-  /// the error is thrown on.
+  /// Sends a request of a method, calls `onItem` with each decoded item of its response, and
+  /// returns at the end of the items. It blocks the calling thread, on which `onItem` is called.
   ///
-  /// An item that does not decode cancels the request and throws `decodingFailed`. Call it only on
-  /// plain threads; it traps in a Swift task and on the loop.
+  /// If `onItem` throws, the request is cancelled and the error is thrown on. An item that does not
+  /// decode cancels the request and throws `decodingFailed`. Throws a `LongLinkError` if the
+  /// request fails. Call it only on plain threads; it traps in a Swift task and on the loop.
   public func streamBlocking<Request: BodyEncodable, Item: BodyDecodable>(
     _ method: RPCMethod<Request, Streamed<Item>>, _ request: Request,
     options: StreamOptions = StreamOptions(), onItem: (Item) throws -> Void

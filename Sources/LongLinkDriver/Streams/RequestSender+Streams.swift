@@ -8,9 +8,10 @@ extension RequestSender {
   ///
   ///     for try await item in client.stream(7, query) { show(item) }
   ///
-  /// Without a connection the request waits, as the options say. Iterating throws `unsupported`,
-  /// delivery `notSent`, if the peer or the dialect has no streams, and `overloaded` if the windows
-  /// of all streams on the connection would exceed its limit.
+  /// Without a connection the request waits, as the options say. Iterating throws as
+  /// `Items.next(isolation:)` does; also `unsupported`, delivery `notSent`, if the peer or the
+  /// dialect has no streams, and `overloaded` if the windows of all streams on the connection would
+  /// exceed `limits.streamWindows.total`.
   public func stream(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: StreamOptions = StreamOptions()
@@ -23,7 +24,8 @@ extension RequestSender {
   ///
   /// Your items end when `work` returns. If it throws, the request is cancelled and the error is
   /// thrown on. If the peer responds before the items have ended, `write` throws `streamEnded`; if
-  /// `work` throws that error on, its response is returned.
+  /// `work` throws that error on, the peer's response is returned. Throws a `LongLinkError` if the
+  /// request fails: `rejected`, for instance, for a response with a code other than 200.
   public func sendItems(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: StreamOptions = StreamOptions(),
@@ -36,9 +38,13 @@ extension RequestSender {
   /// Sends a request with items in both directions, and returns the body of the response.
   ///
   /// When `work` returns, your items end, and the peer's items that you have not read are dropped.
-  /// If it throws, the request is cancelled and the error is thrown on. Unless the peer reads
-  /// everything before it writes, read and write in separate tasks: two sides that only write would
-  /// wait for each other.
+  /// If it throws, the request is cancelled and the error is thrown on. If the peer responds before
+  /// your items have ended, `write` throws `streamEnded`; if `work` throws that error on, the
+  /// peer's response is returned. Throws a `LongLinkError` if the request fails. Short links carry
+  /// no exchange: over them it fails with `unsupported`.
+  ///
+  /// Unless the peer reads everything before it writes, read and write in separate tasks: two sides
+  /// that only write would wait for each other for ever.
   public func exchange(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: StreamOptions = StreamOptions(),
@@ -72,8 +78,9 @@ extension RequestSender {
 
   /// Sends a request with your items, and returns the decoded reply.
   ///
-  /// Your items end when `work` returns. Throws `decodingFailed`, delivery `answered`, if the
-  /// response does not decode as the reply, and otherwise as the form that takes a message type.
+  /// Your items end when `work` returns. The method's options apply where `options` has none.
+  /// Throws `decodingFailed`, delivery `answered`, if the response does not decode as the reply,
+  /// and otherwise as the form that takes a message type.
   public func sendItems<Item: BodyEncodable, Reply: BodyDecodable>(
     _ method: RPCMethod<Streamed<Item>, Reply>, options: StreamOptions = StreamOptions(),
     _ work: (ItemWriter<Item>) async throws -> Void
@@ -89,11 +96,16 @@ extension RequestSender {
     }
   }
 
-  /// Sends a request with items in both directions.
+  /// Sends a request with items in both directions, and returns when the peer has responded.
   ///
-  /// When `work` returns, your items end, and the peer's that you have not read are dropped. If it
-  /// throws, because an item does not decode for instance, the request is cancelled and the error
-  /// is thrown on. Otherwise it throws as the form that takes a message type.
+  /// When `work` returns, your items end, and the peer's items that you have not read are dropped.
+  /// If it throws, for instance because an item does not decode, the request is cancelled and the
+  /// error is thrown on. If the peer responds before your items have ended, `write` throws
+  /// `streamEnded`; if `work` throws that error on, this returns as usual. Throws a `LongLinkError`
+  /// if the request fails. The method's options apply where `options` has none.
+  ///
+  /// Unless the peer reads everything before it writes, read and write in separate tasks: two sides
+  /// that only write would wait for each other for ever.
   public func exchange<RequestItem: BodyEncodable, ResponseItem: BodyDecodable>(
     _ method: RPCMethod<Streamed<RequestItem>, Streamed<ResponseItem>>,
     options: StreamOptions = StreamOptions(),

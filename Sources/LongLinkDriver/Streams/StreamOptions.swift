@@ -14,16 +14,18 @@ public struct StreamOptions: Hashable, Sendable {
   /// none. After it, reading or writing throws `deadlineExceeded`. Once the response has begun to
   /// arrive, only `timeout` limits how long it takes.
   public var itemTimeout: Duration?
-  /// The bytes that the peer can send before this side has read, headers of 16 bytes included.
-  /// Default: 65,536, which grows for a fast reader on a long path up to the configured
-  /// `limits.streamWindows.largest`. A value that is set does not grow. From 1,024 to
-  /// 2,147,483,647.
+  /// The bytes that the peer can send before this side has read; each frame of an item counts as
+  /// its size plus 16. From 1,024 to 2,147,483,647: making a stream with another value traps.
+  ///
+  /// Default nil: `limits.streamWindows.first` of the configuration, which is 65,536 unless you
+  /// change it, and which grows up to `limits.streamWindows.largest` for a fast reader on a long
+  /// path. A value that you set here does not grow.
   public var window: Int?
   /// Whether the request waits while there is no connection, within its `timeout` and the client's
   /// limits. Default: the client's setting, which is true. If false, it waits only for a connection
   /// attempt in progress.
   public var waitsForConnection: Bool?
-  /// The priority of the stream: larger is more urgent. Default: 0, which is ordinary. The peer's
+  /// The priority of the stream: larger is more urgent. Default: 0, the least urgent. The peer's
   /// handler gets it. Items of both sides have the priority of their request.
   public var priority: UInt32?
   /// Entries for the peer's handler, such as a trace context. Default: none.

@@ -6,17 +6,18 @@ public import LongLinkDriver
 @_spi(Loop) package import LongLinkTransport
 internal import Synchronization
 
-/// The certificates and keys of one server, or of several, with what happens to their files.
+/// The certificates and keys of one or several servers, which reads their files again when they
+/// change.
 ///
 /// Pass it to `ServerSecurity.tls`. While a server runs, it looks at the files every 10 s. If one
 /// has changed, it reads all of them, and new connections use them once everything fits together:
-/// the chain can be read, the key belongs to it, and the dates of a new certificate hold. Otherwise
-/// the old ones stay in use, the server's log has one error for each change, `status` tells it, and
-/// the server tries again every 10 s.
+/// the chain can be read, the key belongs to it, and a new certificate is valid now. Otherwise
+/// the old ones stay in use, the server's log has one error for each change, `status` has the
+/// reason, and the server tries again every 10 s.
 ///
 /// A server starts even if a certificate has expired or is not valid yet, so that a restart at
-/// night does not stop it: its log then has an error at the start and once a day. From two weeks
-/// before the end on, the log has an error once a day, too.
+/// night does not stop it. Its log then has an error at the start and once a day; also from two
+/// weeks before a certificate expires.
 ///
 /// It can be used from any thread.
 public final class TLSServer: Sendable {
@@ -26,16 +27,17 @@ public final class TLSServer: Sendable {
     public var certificates: [PeerCertificate]
     /// For each certificate, the earliest expiry in its chain, in seconds since 1970.
     public var expiries: [Int64]
-    /// How often files were replaced while the server ran.
+    /// How often changed files were put into use.
     public var reloads = 0
-    /// When files were last replaced, in seconds since 1970; nil if they never were.
+    /// When changed files were last put into use, in seconds since 1970; nil if they never were.
     public var lastReload: Int64?
-    /// How often changed files could not be used; the checks every 10 s count a change only once.
+    /// How often changed files could not be used. The checks every 10 s count a change only once;
+    /// each call of `reload()` counts.
     public var failures = 0
     /// When changed files last could not be used, in seconds since 1970; nil if that never
     /// happened.
     public var lastFailure: Int64?
-    /// Why changed files cannot be used; nil once they can be.
+    /// Why changed files cannot be used; nil if the files are in use.
     public var failure: LongLinkError?
 
     /// The status at the start: the certificates and their expiries, without reloads or failures.
@@ -71,7 +73,7 @@ public final class TLSServer: Sendable {
     var warnings: [Int64] = []
   }
 
-  /// Reads the files, and blocks meanwhile.
+  /// Reads the files of a configuration, and blocks the calling thread meanwhile.
   ///
   /// Throws `invalidConfiguration`, naming the field, the file and the reason.
   public init(_ configuration: TLSServerConfiguration) throws(LongLinkError) {
@@ -121,11 +123,11 @@ public final class TLSServer: Sendable {
   /// The certificates in use, and what happened to their files.
   public var status: Status { state.withLock { $0.status } }
 
-  /// Looks at the files now, and returns once they are in use or could not be used: see `status`.
+  /// Reads the files now, and returns once they are in use or could not be used: see `status`.
   ///
-  /// A running server looks every 10 s by itself; call this at a signal. Files that could not be
-  /// used before are tried again. Without a running server it blocks the calling thread, and judges
-  /// dates by the clock of this machine.
+  /// A running server looks at them every 10 s by itself; call this at a signal, for example. Files
+  /// that could not be used before are tried again. Without a running server it blocks the calling
+  /// thread, and judges dates by the clock of this machine.
   public func reload() async {
     guard let watch = state.withLock({ $0.watches.first }) else { return lookNow(at: nil) }
     await watch.loop.offloading { [self] in lookNow(at: watch) }
