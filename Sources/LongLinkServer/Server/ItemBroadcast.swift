@@ -164,7 +164,8 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
   /// Ends all streams, after the items that are buffered: `send(to:)` returns.
   public func finish() { list.close() }
 
-  /// The number of streams that currently get the items.
+  /// The number of streams that get the items that are published now; those that still get
+  /// remembered ones are not counted.
   public var subscribers: Int { list.subscriberCount }
   /// The number of items that full buffers have dropped since the broadcast was made.
   public var dropped: UInt64 { list.counts.dropped }
