@@ -11,8 +11,8 @@ public struct CallConfiguration: Sendable {
   public var services: [String: CallService]
   /// Policies of single methods, by message type (`RPCMethod.type`). Default: none.
   public var policies: [MessageType: CallPolicy]
-  /// The size of the cache in bytes, with the keys and 256 bytes for each response; at least 0.
-  /// Default 20 MiB.
+  /// The most bytes of the cache, with the keys and 256 bytes for each response; at least 0.
+  /// Default 20 MiB. The responses that were used least recently are evicted first.
   public var cacheBytes: Int
   /// The texts of errors for people. Default: English.
   public var texts: ErrorTexts

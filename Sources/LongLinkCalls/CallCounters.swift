@@ -13,17 +13,18 @@ public struct CallCounters: Hashable, Sendable {
   public let cacheHits: UInt64
   /// Calls answered by a stale cached response, which is being refreshed.
   public let staleHits: UInt64
-  /// Calls that found nothing in the cache.
+  /// Calls that looked for a response in the cache and found none.
   public let cacheMisses: UInt64
   /// Exchanges begun to refresh the cache; they also count in `exchanges`.
   public let refreshes: UInt64
-  /// Invalidations by the application, by pushes, and by switching servers.
+  /// Invalidations by the application, by pushes, by switching servers, and by responses that do
+  /// not decode.
   public let invalidations: UInt64
   /// Responses evicted from the cache, or too large for it.
   public let evictions: UInt64
   /// Responses in the cache.
   public let cachedAnswers: Int
-  /// The size of the cached responses, as `cacheBytes` counts it.
+  /// The size of the cached responses in bytes, as `CallConfiguration.cacheBytes` counts it.
   public let cachedBytes: Int
   /// Exchanges that have not ended.
   public let exchangesOpen: Int

@@ -17,8 +17,9 @@ internal import Synchronization
 /// live.follow(server)
 /// ```
 ///
-/// A source that comes first has precedence. <doc:ConfigurationKeys> lists all keys. As a service
-/// of a `ServiceGroup` it reads the sources again at each SIGHUP, and every `interval`.
+/// If several sources have a key, the first one has precedence. <doc:ConfigurationKeys> lists all
+/// keys. As a service of a `ServiceGroup`, it reads the sources again at each SIGHUP, and every
+/// `interval`.
 public final class LiveConfiguration: Sendable {
   private struct State {
     var reader: SettingsReader
@@ -37,10 +38,11 @@ public final class LiveConfiguration: Sendable {
   private let logger: Logger
   private let state: Mutex<State>
 
-  /// Reads the sources.
+  /// Makes a live configuration, and reads its sources for the first time.
   ///
-  /// As a service it reads them again every `interval`, which is above zero. Default 10 s. Throws
-  /// `invalidConfiguration`, which names the source, if one cannot be read.
+  /// As a service it reads them again every `interval`, which is above zero. Default 10 s. It logs
+  /// changes and errors with `logger`. Throws `invalidConfiguration`, which names the source, if
+  /// one cannot be read, and if `interval` is not above zero.
   public init(
     _ sources: ConfigurationSource..., every interval: Duration = .seconds(10),
     logger: Logger = Logger(label: "longlink.configuration")
@@ -57,8 +59,9 @@ public final class LiveConfiguration: Sendable {
   /// Returns a configuration of a server: `base`, in which the keys below `prefix` have set their
   /// values.
   ///
-  /// Set in `base` what you set in code and a key could set too. Throws `invalidConfiguration`,
-  /// whose `field` is the key and whose `detail` names the source, if a value is not allowed.
+  /// If your code sets a value for which there is a key, set it in `base`: set in the result, it
+  /// can be lost when a key changes at run time. Throws `invalidConfiguration`, whose `field` is
+  /// the key and whose `detail` names the source, if a value is not allowed.
   public func server(
     _ base: ServerConfiguration = ServerConfiguration(listen: []), under prefix: String = "server"
   ) throws(LongLinkError) -> ServerConfiguration {
@@ -71,8 +74,9 @@ public final class LiveConfiguration: Sendable {
   /// Returns a configuration of a client: `base`, in which the keys below `prefix` have set their
   /// values.
   ///
-  /// Set in `base` what you set in code and a key could set too. Throws `invalidConfiguration`,
-  /// whose `field` is the key and whose `detail` names the source, if a value is not allowed.
+  /// If your code sets a value for which there is a key, set it in `base`: set in the result, it
+  /// can be lost when a key changes at run time. Throws `invalidConfiguration`, whose `field` is
+  /// the key and whose `detail` names the source, if a value is not allowed.
   public func client(
     _ base: ClientConfiguration = ClientConfiguration(servers: [ServerEntry]()),
     under prefix: String = "client"
@@ -92,11 +96,11 @@ public final class LiveConfiguration: Sendable {
     return configuration
   }
 
-  /// Lets changes of live keys take effect in a server, which was made with the configuration that
-  /// `server(_:under:)` has returned for this prefix; it traps if there was none.
+  /// Applies changes of keys to a server while it runs. The server was made with the configuration
+  /// that `server(_:under:)` has returned last for this prefix; it traps if there is none.
   ///
-  /// These are the limits of new connections. The level of its logger changes without this call.
-  /// The server is not retained.
+  /// The keys are those whose changes take effect at once: limits of new connections. The level of
+  /// the server's logger changes without this call. The server is not retained.
   public func follow(_ server: LongLinkServer, under prefix: String = "server") {
     guard let section = state.withLock({ $0.servers.last { $0.prefix == prefix } }) else {
       preconditionFailure("no configuration of a server was made under \(prefix)")
@@ -116,11 +120,11 @@ public final class LiveConfiguration: Sendable {
     }
   }
 
-  /// Lets changes of live keys take effect in a client, which was made with the configuration that
-  /// `client(_:under:)` has returned for this prefix; it traps if there was none.
+  /// Applies changes of keys to a client while it runs. The client was made with the configuration
+  /// that `client(_:under:)` has returned last for this prefix; it traps if there is none.
   ///
-  /// These are its servers. Its credential and the level of its logger change without this call.
-  /// The client is not retained.
+  /// The keys are those of its servers. Its credential and the level of its logger change without
+  /// this call. The client is not retained.
   public func follow(_ client: LongLinkClient, under prefix: String = "client") {
     guard let section = state.withLock({ $0.clients.last { $0.prefix == prefix } }) else {
       preconditionFailure("no configuration of a client was made under \(prefix)")
@@ -140,11 +144,12 @@ public final class LiveConfiguration: Sendable {
 // MARK: - Reloading
 
 extension LiveConfiguration {
-  /// Reads the sources again. What has changed takes effect at once where its key allows it, and is
-  /// logged; so is what takes effect after a restart.
+  /// Reads the sources again. Changes of keys that allow it take effect at once; these and the
+  /// changes that take effect after a restart are logged.
   ///
-  /// If a source cannot be read or a value is not allowed, a warning names the source and the key,
-  /// once, and the configuration of that server or client stays as it was.
+  /// If a source cannot be read, nothing changes; if a value is not allowed, the configuration of
+  /// that server or client stays as it was. A warning names the source and the key; it is not
+  /// repeated while the error stays the same.
   public func reload() async {
     let number = state.withLock { state in
       state.begun += 1

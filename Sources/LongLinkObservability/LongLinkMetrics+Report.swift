@@ -5,11 +5,12 @@ public import LongLink
 public import LongLinkServer
 
 extension LongLinkMetrics {
-  /// Records the counters of a server, and what waits there, until the task is cancelled; then a
-  /// last time. Shut the server down before you cancel it, and nothing is missing.
+  /// Records the counters of a server now, every `interval`, and a last time when the task is
+  /// cancelled, after which it returns. Cancel the task after the server has shut down, so that
+  /// nothing is missing.
   ///
-  /// It asks each loop once in `interval`, which is more than zero. Default 10 s. Call it once for
-  /// a server.
+  /// It asks each loop of the server each time. Default 10 s; it traps if `interval` is not above
+  /// zero. Call it once for each server: two calls count twice. `clock` times the intervals.
   public func report(
     _ server: LongLinkServer, every interval: Duration = .seconds(10),
     clock: some Clock<Duration> = ContinuousClock()
@@ -19,11 +20,12 @@ extension LongLinkMetrics {
     }
   }
 
-  /// Records the counters of a client, and what waits there, until the task is cancelled; then a
-  /// last time. Close the client before you cancel it, and nothing is missing.
+  /// Records the counters of a client now, every `interval`, and a last time when the task is
+  /// cancelled, after which it returns. Cancel the task after the client was closed, so that
+  /// nothing is missing.
   ///
-  /// It asks the client's loop once in `interval`, which is more than zero. Default 10 s. Call it
-  /// once for a client.
+  /// It asks the client's loop each time. Default 10 s; it traps if `interval` is not above zero.
+  /// Call it once for each client: two calls count twice. `clock` times the intervals.
   public func report(
     _ client: LongLinkClient, every interval: Duration = .seconds(10),
     clock: some Clock<Duration> = ContinuousClock()

@@ -16,20 +16,20 @@ public import Metrics
 /// async let report: Void = metrics.report(server)
 /// ```
 ///
-/// What has to do with one request or one connection is recorded as it happens, on the loop;
-/// counters and what waits are recorded by `report`. The page of this
+/// The ends of requests and the changes of connections are recorded as they happen, on the loop.
+/// Counters, and numbers such as that of waiting pushes, are recorded by `report`. The page of this
 /// module lists all metrics. No label has a value that a peer can choose.
 public struct LongLinkMetrics: Sendable {
   let factory: any MetricsFactory
   let methods: [MessageType: String]
 
-  /// Makes metrics. One value may serve several clients and servers.
+  /// Makes metrics; you can use one value for several clients and servers.
   ///
   /// - Parameters:
-  ///   - factory: Makes the metrics. Default: that of `MetricsSystem`, which the program has to
-  ///     bootstrap before.
-  ///   - methods: The names of methods for requests that have none of their own, because neither a
-  ///     generated service nor a route says it. All others share the name `_OTHER`.
+  ///   - factory: The factory that makes the metrics. Default nil: that of `MetricsSystem`, which
+  ///     the program has to bootstrap before.
+  ///   - methods: The names of methods for message types whose requests have none, because neither
+  ///     a generated service nor a route names it. All others share the name `_OTHER`.
   public init(factory: (any MetricsFactory)? = nil, methods: [MessageType: String] = [:]) {
     self.factory = factory ?? MetricsSystem.factory
     self.methods = methods

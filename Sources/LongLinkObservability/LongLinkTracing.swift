@@ -13,21 +13,21 @@ public import Tracing
 /// configuration.observe(with: LongLinkTracing())
 /// ```
 ///
-/// Each request of this side has one span of the kind `client`, over all its attempts, each of
-/// which is an event. Its context travels in the request's metadata, by the tracer's own keys, such
-/// as `traceparent` and `tracestate`. Each request of the peer has a span of the kind `server`,
-/// whose parent is the span that its metadata names. Its handler runs with the span's context, so
-/// that spans and log lines of the handler belong to it.
+/// Each request that this side makes has one span of the kind `client`, over all its attempts, each
+/// of which is an event. The span's context travels in the request's metadata, under the tracer's
+/// own keys, such as `traceparent` and `tracestate`. Each request of the peer has a span of the
+/// kind `server`, whose parent is the span that its metadata names. The handler runs with the
+/// span's context, so that the handler's own spans and log lines belong to it.
 ///
-/// The span of a stream is its opening: it ends when the request was sent, or is given to its
-/// handler. So a subscription of months is no span of months.
+/// The span of a stream covers only its opening: it ends when the request was sent, or is given to
+/// its handler. So a subscription of months is no span of months.
 public struct LongLinkTracing: Sendable {
   let tracer: any Tracer
 
-  /// Makes traces. One value may serve several clients and servers.
+  /// Makes traces; you can use one value for several clients and servers.
   ///
-  /// - Parameter tracer: Makes the spans. Default: that of `InstrumentationSystem`, which the
-  ///   program has to bootstrap before.
+  /// - Parameter tracer: The tracer that makes the spans. Default nil: that of
+  ///   `InstrumentationSystem`, which the program has to bootstrap before.
   public init(tracer: (any Tracer)? = nil) {
     self.tracer = tracer ?? InstrumentationSystem.tracer
   }

@@ -6,33 +6,38 @@ public import LongLinkOnceStore
 public import LongLinkServer
 package import LongLinkTransport
 
-/// How a server runs requests once: where it keeps which have run, and for how long.
+/// How a server runs requests once: where it keeps the records of those that have run, and for how
+/// long.
 ///
-/// With a store, a client whose request has `retry = .once` gets the answer of the one run, also
-/// when it asks again over another connection, and, with a store that outlives the process, from
-/// the next process. Its handler is not cancelled when the connection ends.
+/// A client whose request has `retry = .once` gets the answer of the one run, even if it repeats
+/// the request over another connection, or, with a store that outlives the process, to the next
+/// process. The handler of such a request is not cancelled when the connection ends.
 public struct OnceConfiguration: Sendable {
   /// Where the records are kept: `.memory()`, or a store that outlives the process.
   public var store: any OnceStore
   /// For how long a record is kept after the request was first sent or has arrived, whichever is
   /// later: 1 ms to 49 days. Default: 300 s. Servers that share a store must have the same.
   ///
-  /// To change it is like a new name of the store: requests that may have run fail with `sent`.
-  /// Change it on all servers that share the store at once.
+  /// To change it is like a new name of the store: clients do not repeat requests that may have
+  /// run, which fail with delivery `sent`. Change it on all servers that share the store at once.
   public var retention: Duration
-  /// The largest body of a response that is kept, in bytes. Default: 65,536. A larger one reaches
-  /// all who wait for it; later its request is answered with 410.
+  /// The largest body of a response that is kept, in bytes; at least 0. Default: 65,536. A larger
+  /// one is sent to the clients that wait for it; if its request comes later, the answer is 410.
   public var maxKeptResponse: Int
-  /// The most time for one call of the store. Default: 5 s. After that the request is answered
-  /// without the store: with 503 before the handler was called, and with the response afterwards.
+  /// The most time that the server waits for one call of the store; above zero. Default: 5 s. Then
+  /// the request is answered without the store: with 503 if the handler was not called yet, and
+  /// with the handler's response otherwise.
   public var storeTimeout: Duration
   /// The most handlers that still run although the requests for which they were called have ended,
   /// with their connections or otherwise: at least 4. Default: 10,000.
   ///
-  /// One scope has at most a quarter of them, and so have all clients without a principal together.
-  /// Beyond either, keys without a record are refused with 429.
+  /// When there are so many, requests with new keys are refused with 429; those of one scope, when
+  /// it has a quarter of them, and those of all clients without a principal, when these have a
+  /// quarter together. Since handlers that run already can still lose their requests, there can be
+  /// more.
   public var maxDetachedHandlers: Int
-  /// The most time for such a handler, after its request has ended. Default: 300 s.
+  /// The most time that a handler runs on after the request for which it was called has ended;
+  /// above zero. Default: 300 s.
   ///
   /// Then it is cancelled, and what it returns is kept. If it has not returned 30 s later, its
   /// request is answered with 410 as long as it runs on.
@@ -56,8 +61,10 @@ public struct OnceConfiguration: Sendable {
 }
 
 extension ServerConfiguration {
-  /// How the server runs requests once. Default nil: no client can ask for it, and the key of a
-  /// request is data for its handler.
+  /// How the server runs requests whose `retry` is `once`, so that each runs at most once.
+  ///
+  /// Default nil: it runs none, and such a request of a client fails with `unsupported`. The
+  /// idempotency key of any other request is only passed to its handler.
   public var once: OnceConfiguration? {
     get { onceProvider as? OnceConfiguration }
     set { onceProvider = newValue }

@@ -6,7 +6,7 @@ public import LongLinkOnceStore
 internal import Synchronization
 
 extension InboundRequest {
-  /// What a handler can know and do about a request that runs once; nil for any other request.
+  /// The record of this request, which the handler can complete; nil if it does not run once.
   public var once: OnceContext? { (onceRun as? Run).map { OnceContext($0) } }
 }
 
@@ -39,13 +39,14 @@ public struct OnceContext: Sendable {
 
   /// The token of this run, which `OnceStore.complete` takes.
   public var token: OnceToken { run.token }
-  /// Whose key it is.
+  /// The scope of the request's key: a principal, or a client without one.
   public var scope: OnceScope { run.client.scope }
-  /// The key.
+  /// The key under which the request runs once: 1 to 255 bytes.
   public var key: [UInt8] { run.metadata.idempotencyKey }
   /// The SHA-256 of the request's payload.
   public var fingerprint: OnceFingerprint { run.begin.fingerprint }
-  /// 1, or larger if earlier runs of this request have an unknown end, and its route runs it again.
+  /// The number of this run of the request: 1, or larger if earlier runs have an unknown end and
+  /// the route runs such requests again (`OnceUnknownEnd.runAgain`).
   public var attempt: Int { run.state.withLock { $0.number } }
 
   /// Completes the record with the body of a response, within a transaction of the caller's.
@@ -83,7 +84,8 @@ public struct OnceContext: Sendable {
   /// store for as long as that takes: `OnceConfiguration.storeTimeout` does not bound it.
   ///
   /// Throws `OnceOutdated` if the record is not that of this run any more, what the store throws,
-  /// and what the form with a transaction throws.
+  /// `BodyError` if the body cannot be encoded, and `LongLinkError` with `tooLarge` if it has more
+  /// than `maxKeptResponse` bytes.
   public func complete(with body: some BodyEncodable, code: ResponseCode = .ok) async throws {
     let answer = try answer(code, body)
     guard try await run.table.store.complete(token, with: answer) else { throw OnceOutdated() }
@@ -105,8 +107,8 @@ public struct OnceContext: Sendable {
   }
 }
 
-/// Thrown where a handler completes a record that is not that of its run any more: another run has
-/// taken its place, or the record has ended or expired.
+/// Thrown when a handler completes a record that no longer belongs to its run: a later run has
+/// taken the record over, or the record has ended or expired.
 public struct OnceOutdated: Error, CustomStringConvertible {
   /// Makes the error.
   public init() {}

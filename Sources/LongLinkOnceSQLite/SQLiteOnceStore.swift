@@ -7,7 +7,7 @@ public import GRDB
 ///
 /// Its records outlive the server's process: a client that repeats a request after a restart gets
 /// the answer that the request had. What was running when the process ended has an unknown end, and
-/// is not run again.
+/// runs again only if its route says so (`OnceUnknownEnd.runAgain`).
 ///
 /// ```swift
 /// let store = try SQLiteOnceStore(path: "/var/lib/shop/once.sqlite")
@@ -37,14 +37,15 @@ public import GRDB
 public final class SQLiteOnceStore: OnceStore {
   /// What the records survive, and the application's own tables in the file.
   public enum Durability: Hashable, Sendable {
-    /// The end of the process at any moment, but not that of the machine: when the power fails, the
-    /// last records may be lost, and the store then has a new name. The default.
+    /// Records survive the end of the process at any moment, but not that of the machine: when the
+    /// power fails, the last ones may be lost, and the store then has a new name. The default.
     ///
     /// It is SQLite's `synchronous=NORMAL`: a transaction does not wait for the disk. So a payment
     /// in a table of yours that was committed and answered can be lost, too, when the power fails.
     /// Use `machine` where the file holds effects.
     case process
-    /// The end of the machine, too, as far as the disk does what it says. The store keeps its name.
+    /// Records also survive the end of the machine, if the disk keeps what it says it has written.
+    /// The store keeps its name.
     ///
     /// It is SQLite's `synchronous=FULL`: each transaction waits for the disk, for a few
     /// milliseconds on many machines. Callers that wait at the same time share a transaction.
@@ -53,15 +54,16 @@ public final class SQLiteOnceStore: OnceStore {
 
   /// The connections to the file, for the application's own tables.
   ///
-  /// Keep transactions short: records wait for them. One that is longer than the server's
-  /// `storeTimeout` makes every begin fail with 503. The names of the store's own tables begin with
-  /// `longlink_once_`; do not change these.
+  /// Keep transactions that write short: records wait for them. One that is longer than the
+  /// server's `storeTimeout` makes every begin fail with 503. The names of the store's own tables
+  /// begin with `longlink_once_`; do not change these.
   public let database: DatabasePool
   private let writer: OnceWriter
 
   /// Opens the file, or makes it. Its folder has to exist.
   ///
-  /// It blocks for as long as the file system takes, and reads all records once.
+  /// It blocks for as long as the file system takes, and reads all records once. It traps if
+  /// `maxRecords` or `maxBytes` is too small.
   ///
   /// - Parameters:
   ///   - path: The path of the file. SQLite has two more beside it, whose names end with `-wal` and
@@ -114,8 +116,8 @@ public final class SQLiteOnceStore: OnceStore {
   ///
   /// Call it once after the file was restored from a backup, or from a snapshot of the machine,
   /// before a server uses the store: requests that ran after the backup are not in it. Records stay
-  /// as they are. It throws an `SQLiteOnceError` if the file cannot be written. Of the command,
-  /// `longlink serve --once FILE --once-restored` calls it.
+  /// as they are. It throws an `SQLiteOnceError` if the file cannot be written. The command calls
+  /// it for `longlink serve --once FILE --once-restored`.
   public func renew() async throws {
     do {
       try await writer.rename()
@@ -127,9 +129,9 @@ public final class SQLiteOnceStore: OnceStore {
   /// Closes the file, once the calls that wait have ended. Call it after the servers that use the
   /// store have shut down.
   ///
-  /// A store that was closed keeps its name also when the machine is started again. Requests that
-  /// are still running have an unknown end. It throws an `SQLiteOnceError` if the file cannot be
-  /// written, or another use of `database` goes on; call it again then.
+  /// A store that was closed keeps its name even if the machine is started again. Requests that are
+  /// still running have an unknown end. It throws an `SQLiteOnceError` if the file cannot be
+  /// written, or if something else still uses `database`; call it again then.
   public func close() async throws {
     do {
       try await writer.close()
@@ -140,7 +142,8 @@ public final class SQLiteOnceStore: OnceStore {
 }
 
 extension SQLiteOnceStore {
-  /// Returns the name and the time. While the file cannot be written, the clock stands.
+  /// Returns the store's name and the time of its clock in ms. While the file cannot be written,
+  /// the clock stands. Throws an `SQLiteOnceError` if the store is closed.
   public func status() async throws -> OnceStoreStatus {
     if let status = writer.statusNow { return status }
     do {
@@ -152,17 +155,24 @@ extension SQLiteOnceStore {
     }
   }
 
-  /// Finds a record or begins one; throws an `SQLiteOnceError` if the file cannot be written.
+  /// Finds a record or begins one, as `OnceStore` says. Throws an `SQLiteOnceError` if the file
+  /// cannot be written, or the store is closed.
   public func begin(_ attempt: OnceAttempt) async throws -> OnceFinding {
     try await writer.run { try $0.begin(attempt) }
   }
 
-  /// Ends a record; throws an `SQLiteOnceError` if the file cannot be written.
+  /// Ends the record that bears the token, and keeps the answer; nil if none is to be kept.
+  ///
+  /// Returns false, and changes nothing, if no record bears the token or it has ended. Throws an
+  /// `SQLiteOnceError` if the file cannot be written, or the store is closed.
   public func complete(_ token: OnceToken, with answer: OnceAnswer?) async throws -> Bool {
     try await writer.run { try $0.complete(token, with: answer) }
   }
 
-  /// Removes a record that runs; throws an `SQLiteOnceError` if the file cannot be written.
+  /// Removes the record that bears the token: its request did not run, or may run again.
+  ///
+  /// Returns false, and changes nothing, if no record bears the token or it has ended. Throws an
+  /// `SQLiteOnceError` if the file cannot be written, or the store is closed.
   public func abandon(_ token: OnceToken) async throws -> Bool {
     try await writer.run { try $0.abandon(token) }
   }
@@ -179,7 +189,8 @@ extension SQLiteOnceStore {
   ///   - token: The token of the request's begin.
   ///   - answer: What the client gets, now and when it repeats the request.
   ///   - db: The connection that a `write` of `database` has passed on.
-  /// - Throws: An `SQLiteOnceError`, or a `DatabaseError` of GRDB's, which `write` understands.
+  /// - Throws: An `SQLiteOnceError` with `noTransaction` or `closed`, or a `DatabaseError` of
+  ///   GRDB's, which `write` understands.
   public func complete(
     _ token: OnceToken, with answer: OnceAnswer?, in db: Database
   ) throws -> Bool {

@@ -4,8 +4,9 @@ internal import Synchronization
 
 /// A store of requests that run once, in the memory of the process.
 ///
-/// It gives the promise as long as the process runs: its name is new at each start, so that clients
-/// do not repeat what may have run before. Several servers of one process can share it.
+/// Requests run at most once as long as the process runs. Each store has a new name, so that after
+/// a restart clients do not repeat what may have run before. Several servers of one process can
+/// share a store.
 ///
 /// The records of one scope take at most a quarter of the room, and so do those of all clients
 /// without a principal together. A begin for which there is no room is refused; no record is
@@ -16,7 +17,7 @@ public final class MemoryOnceStore: OnceStore {
   private let clock: @Sendable () -> Int64
   private let state: Mutex<OnceRecords>
 
-  /// Makes a store.
+  /// Makes a store without records. It traps if `maxRecords` or `maxBytes` is too small.
   ///
   /// - Parameters:
   ///   - maxRecords: The most records, at least 4. Default: 100,000.
@@ -131,6 +132,7 @@ extension MemoryOnceStore {
 }
 
 extension OnceStore where Self == MemoryOnceStore {
-  /// A store in the memory of the process, with its default bounds.
+  /// Returns a new store in the memory of the process at each call, for at most 100,000 records and
+  /// 64 MiB.
   public static func memory() -> MemoryOnceStore { MemoryOnceStore() }
 }

@@ -2,9 +2,10 @@
 
 public import LongLinkCore
 
-/// What a server asks a store before it runs a request: `OnceStore.begin`.
+/// The argument of `OnceStore.begin`: a request that a server is about to run, and the record that
+/// it needs.
 public struct OnceAttempt: Hashable, Sendable {
-  /// The record, and the token that it bears if it begins now.
+  /// The token of this begin: it says where the record is, and a record that begins now bears it.
   public var token: OnceToken
   /// The SHA-256 of the request's payload.
   public var fingerprint: OnceFingerprint
@@ -13,9 +14,10 @@ public struct OnceAttempt: Hashable, Sendable {
   public var keyTime: Int64
   /// For how long a record is kept, in ms: at least 1, at most the largest `UInt32`.
   public var retention: Int64
-  /// The name of the store that the client's request is meant for.
+  /// The name of the store that the client's request is meant for: `OnceStoreStatus.name`.
   public var storeName: [UInt8]
-  /// Whether a record whose end is unknown begins again. False unless the route says `runAgain`.
+  /// Whether a record whose end is unknown begins again. False unless the route says
+  /// `OnceUnknownEnd.runAgain`.
   public var runsAgain: Bool
 
   /// Makes an attempt.
@@ -31,12 +33,14 @@ public struct OnceAttempt: Hashable, Sendable {
     self.runsAgain = runsAgain
   }
 
-  /// Whether a record of the request may have come and gone by `time`, the store's: its first
-  /// attempt is a retention ago, or more than a retention ahead. It must not begin then.
+  /// Returns whether an earlier record of the request may have expired by `time`, the store's time
+  /// in ms: `keyTime` is a retention or more before it, or more than a retention after it. A new
+  /// record must not begin then.
   public func isOutOfTime(at time: Int64) -> Bool { OnceBegin(self).isOutOfTime(at: time) }
 
-  /// The expiry of a record that begins at `time`, the store's: a retention after that or after
-  /// `keyTime`, whichever is later. It has passed when the store's time is equal or later.
+  /// Returns the expiry of a record that begins at `time`, the store's time in ms: a retention
+  /// after that or after `keyTime`, whichever is later. It has passed when the store's time is
+  /// equal or later.
   public func expiry(at time: Int64) -> Int64 { OnceBegin(self).expiry(at: time) }
 }
 
@@ -73,22 +77,22 @@ package struct OnceBegin: Sendable {
   package func expiry(at time: Int64) -> Int64 { max(time, keyTime) + retention }
 }
 
-/// What `OnceStore.begin` has found.
+/// The result of `OnceStore.begin`: whether the request is to run, or what was found instead.
 public enum OnceFinding: Hashable, Sendable {
   /// The request is to run now. The number is 1, or larger where earlier runs of the same record
   /// have an unknown end.
   case run(number: Int)
-  /// It runs, in this process or in another one.
+  /// The request runs now, in this process or in another one.
   case running
-  /// It ran, and this is its answer.
+  /// The request has run, and this is its answer.
   case answered(OnceAnswer)
-  /// It ran, and its answer was not kept.
+  /// The request has run, and its answer was not kept.
   case notKept
-  /// It began, and nobody knows whether it has ended.
+  /// The request has begun, and nobody knows whether it has ended.
   case unknown
   /// The key belongs to a request with another payload.
   case otherFingerprint
-  /// There is no record, and there may have been one.
+  /// There is no record, but there may have been one that has expired.
   case outOfTime
   /// There is no record, and no room for one.
   case full

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a server keeps which requests have run under a key, and what they were answered with.
+/// A store in which servers keep records of the requests that run once, with their answers.
 ///
 /// Each request that runs once has a *record*, which is found by a scope, a message type and a key:
 /// those of an `OnceToken`. A record is *running* from its `begin` until `complete` or `abandon`.
@@ -22,9 +22,10 @@
 ///
 /// A call that throws may have had its effect or not, but must have none later. The server treats a
 /// begin that throws as one that must not run, and abandons it; it calls `complete` and `abandon`
-/// again until they return, or the record's expiry has passed. It waits for a call for at most
-/// `OnceConfiguration.storeTimeout`. When a late begin returns after all, the server abandons it. A
-/// late `complete` or `abandon` that fails is repeated.
+/// again until they return or the server stops; after the record's expiry, `complete` gets no
+/// answer. It waits for a call for at most `OnceConfiguration.storeTimeout`. When a late begin
+/// returns after all, the server abandons it. A late `complete` or `abandon` that fails is
+/// repeated.
 ///
 /// A store chooses its bounds. Without one for all anonymous scopes together
 /// (`OnceScope.isAnonymous`), anyone can fill it.

@@ -2,24 +2,27 @@
 
 public import LongLinkCore
 
-/// Whose keys they are: those of a principal, or of a client without one.
+/// The owner of keys: a principal, or a client without one.
 ///
 /// Two principals can use the same key, and neither gets the other's answer.
 public struct OnceScope: Hashable, Sendable, CustomStringConvertible {
-  /// The bytes that tell the scope from all others, 2 to 256 of them. A database compares and
-  /// stores these.
+  /// The bytes that tell the scope from all others: a byte for its kind, and then the principal's
+  /// name in UTF-8, or the 32 bytes of the hash of a `client_id`. A database compares and stores
+  /// these.
   public let bytes: [UInt8]
 
   private static let principal = UInt8(ascii: "p")
   private static let client = UInt8(ascii: "c")
 
-  /// Makes the scope that has these bytes, as a database has stored them; nil if none has them.
+  /// Makes the scope that has these bytes, as a database has stored them; nil if there are fewer
+  /// than 2, or they do not begin with one of the two kinds.
   public init?(bytes: [UInt8]) {
     guard bytes.count > 1, bytes[0] == Self.principal || bytes[0] == Self.client else { return nil }
     self.bytes = bytes
   }
 
-  /// Makes the scope of a principal by its name.
+  /// Makes the scope of a principal by its name, which should not be empty: `init(bytes:)` does not
+  /// take the bytes of a scope without a name.
   public init(principal name: String) {
     bytes = [Self.principal] + name.utf8
   }
@@ -53,7 +56,7 @@ public struct OnceFingerprint: Hashable, Sendable {
   private let third: UInt64
   private let fourth: UInt64
 
-  /// Takes a hash of 32 bytes; nil for another number of them.
+  /// Makes a fingerprint from the 32 bytes of a hash; nil for any other number of bytes.
   public init?(bytes: [UInt8]) {
     guard bytes.count == 32 else { return nil }
     first = UInt64(bigEndian: bytes, at: 0)
@@ -85,15 +88,16 @@ extension UInt64 {
   }
 }
 
-/// One begin of one record: where the record is, and what tells this begin from all others.
+/// The identity of one begin of a record: where the record is, and a number that no other begin of
+/// it has.
 public struct OnceToken: Hashable, Sendable {
-  /// Whose key it is.
+  /// The owner of the key.
   public let scope: OnceScope
   /// The message type of the request.
   public let type: MessageType
-  /// The key, 1 to 255 bytes of the client's.
+  /// The key that the client has chosen: 1 to 255 bytes.
   public let key: [UInt8]
-  /// A random number of the server's, which no other begin of the record has.
+  /// A number that the server has chosen, which no other begin of the record has.
   public let number: Int64
 
   /// Makes a token; `number` must be random, or one that no begin of this record has had.

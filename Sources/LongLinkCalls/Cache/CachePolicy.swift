@@ -2,7 +2,8 @@
 
 public import LongLinkCore
 
-/// How long the responses of a method are cached, and which pushes invalidate them.
+/// How long the responses of a method are cached, and which pushes invalidate them. They are not
+/// cached if neither `fresh` nor `stale` is above zero.
 public struct CachePolicy: Hashable, Sendable {
   /// How long a cached response is used without a request. Default 60 s.
   public var fresh: Duration
@@ -23,7 +24,7 @@ public struct CachePolicy: Hashable, Sendable {
     self.invalidatedBy = invalidatedBy
   }
 
-  /// Turns the cache off.
+  /// A policy without caching.
   public static let off = CachePolicy(fresh: .zero)
 
   /// Whether responses are cached.

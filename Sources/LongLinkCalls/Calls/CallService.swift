@@ -17,7 +17,8 @@ public struct CallService: Sendable {
 }
 
 extension RPCMethod where Request: BodyEncodable, Reply: BodyDecodable {
-  /// Returns a call of the method. A ``CallClient`` makes the call each time it gets it.
+  /// Returns a call of the method, without making it. Pass it to a ``CallClient``, which makes the
+  /// call; you can pass it more than once.
   public func callAsFunction(
     _ request: Request, policy: CallPolicy = CallPolicy()
   ) -> Call<Reply> {

@@ -19,7 +19,7 @@ public struct CallErrorCode: RawRepresentable, Hashable, Sendable, CustomStringC
 
   /// 1: there is no connection.
   public static let notConnected = CallErrorCode(rawValue: 1)
-  /// 2: the connect failed.
+  /// 2: connecting to the server failed.
   public static let connectFailed = CallErrorCode(rawValue: 2)
   /// 3: the connection ended before the response came.
   public static let connectionLost = CallErrorCode(rawValue: 3)

@@ -3,9 +3,9 @@
 internal import LongLinkDriver
 public import LongLinkCore
 
-/// Short texts for people, by error code, in one language.
+/// A table of short texts for people, by error code, in one language.
 ///
-/// For another language, make your own table; or change texts of the English one.
+/// For another language, make your own table, or change the texts of the English one.
 public struct ErrorTexts: Sendable {
   /// The language, as a BCP 47 tag such as `en` or `zh-Hans`. `ApplicationError.text(in:)` gets it.
   public var language: String
@@ -15,8 +15,8 @@ public struct ErrorTexts: Sendable {
   public var other: @Sendable (CallErrorCode) -> String
   /// Makes the text for a request that may have run, from the text of its code.
   ///
-  /// It is a function so that a language can order the two parts. It is not used for calls that
-  /// their callers cancelled.
+  /// It is a function so that each language can combine the two parts in its own way. It is not
+  /// called for calls that their callers cancelled.
   public var mayHaveRun: @Sendable (String) -> String
 
   /// Makes a table. By default, `mayHaveRun` adds nothing.

@@ -71,11 +71,12 @@ public final class CallGroup<Reply: Sendable>: Sendable {
 extension CallClient {
   /// Makes many calls, a limited number of them concurrently.
   ///
-  /// To put calls with different replies into one group, give them a common type with `map`. It
-  /// traps if `maxConcurrent`, the most calls in progress, is below 1.
+  /// The calls begin at once, in their order, at most `maxConcurrent` at a time (default 4). It
+  /// traps if `maxConcurrent` is below 1. To put calls with different replies into one group, give
+  /// them a common type with `map`.
   ///
   /// When more than `mostFailures` calls have failed, the running calls are cancelled and no more
-  /// are begun: with 0, at the first failure. By default every call is made.
+  /// are begun: with 0, at the first failure. With nil, the default, every call is made.
   public func group<Reply>(
     _ calls: [Call<Reply>], maxConcurrent: Int = 4, mostFailures: Int? = nil
   ) -> CallGroup<Reply> {

@@ -69,11 +69,11 @@ struct NextExchange: Sendable {
   }
 }
 
-/// A function around the exchanges of a call client, which ``CallConfiguration/interceptors`` has.
+/// A function around the exchanges of a call client; set it in ``CallConfiguration/interceptors``.
 ///
 /// It returns the body of the response: that of `next`, another one, or one of its own without
-/// calling `next`. It throws to fail the calls: an error that is no `LongLinkError` becomes
-/// `intercepted`, with its description as `detail`.
+/// calling `next`. It throws to fail the calls: a `CancellationError` becomes `cancelled`, and any
+/// other error that is no `LongLinkError` becomes `intercepted`, with its description as `detail`.
 ///
 /// `next` is the next interceptor, or the request itself. It returns the body of the response,
 /// which the next interceptor may have changed. It may be called from any task, and more than once:

@@ -37,8 +37,11 @@ public final class PagedList<Element: Sendable, Position: Hashable & Sendable>: 
   /// Loads and returns the next page; nil at the end of the list.
   ///
   /// Concurrent callers get the same page, or, during a refresh, the first one. After a failure,
-  /// the next call requests the same page again. Cancelling the task ends the wait; the request is
-  /// cancelled when its last waiting task is.
+  /// the next call requests the same page again. Cancelling the task ends the wait with
+  /// `cancelled`; the request is cancelled when its last waiting task is.
+  ///
+  /// Besides the errors of a call, throws `decodingFailed` if the page names as the next one a page
+  /// that was already loaded, or after more than 100 pages in a row without elements.
   @discardableResult
   public func loadMore() async throws(CallError) -> Page<Element, Position>? {
     try await wait { run, waiter, completion in run.loadMore(waiter, completion) }
@@ -125,7 +128,7 @@ extension PagedList: AsyncSequence {
       return elements.popFirst()
     }
 
-    /// Returns the next element; nil at the end of the list.
+    /// Returns the next element; nil at the end of the list. Throws as `next(isolation:)` does.
     public mutating func next() async throws(CallError) -> Element? {
       try await next(isolation: nil)
     }

@@ -15,8 +15,8 @@ public struct AddressRange: Hashable, Sendable {
   private let network: Network
   private let bits: Int
 
-  /// Reads `10.1.2.3`, `10.0.0.0/8`, `::1` or `fd00::/8`; nil for anything else, such as a name or
-  /// an address with a zone. Nothing is looked up.
+  /// Makes a range from a text such as `10.1.2.3`, `10.0.0.0/8`, `::1` or `fd00::/8`; nil for any
+  /// other text, such as a name or an address with a zone. Nothing is looked up.
   ///
   /// Bits after the prefix are ignored: `10.1.2.3/8` is `10.0.0.0/8`.
   public init?(_ text: String) {

@@ -2,7 +2,7 @@
 
 public import LongLinkDriver
 
-/// Who may use a route, or send a push.
+/// A rule that says which clients may use a route, or send a push.
 ///
 /// A server checks a rule on the connection's loop, for each request, before it decodes the body
 /// or calls anything of the application. A rule costs time only where one is set.

@@ -4,8 +4,8 @@
 public struct Authentication: Sendable {
   /// Who the client is; nil if that is unknown.
   public var principal: Principal?
-  /// How long the client is accepted, in whole milliseconds, at least 1 ms; nil for no end. With
-  /// zero or less, it is refused with 401, like a client whose credential has expired.
+  /// How long the client is accepted; nil for no end. Less than a millisecond counts as one. With
+  /// zero or less, the client is refused with 401, as if its credential had expired.
   public var validity: Duration?
 
   /// Accepts a client as `principal`, for `validity`, or without an end if that is nil.

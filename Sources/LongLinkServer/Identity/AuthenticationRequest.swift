@@ -5,7 +5,7 @@ public import LongLinkTransport
 /// A client's credential and other evidence, for a server's `authenticate` function.
 public struct AuthenticationRequest: Sendable {
   /// The credential in the client's hello: any bytes, at most 65,536; empty if the client has none.
-  /// Nil if the client skips the hello, as older clients and those of dialects do.
+  /// Nil if the client sends no hello: older clients and those of dialects do not.
   public let credential: [UInt8]?
   /// The client's address; nil for a Unix socket. If a trusted proxy names the client, this is the
   /// client's address, not the proxy's.

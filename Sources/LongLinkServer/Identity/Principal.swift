@@ -26,7 +26,8 @@ public struct Principal: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Peer {
-  /// The client's principal, as determined by `authenticate`; nil on a server without it.
+  /// The client's principal, as determined by `authenticate`; nil if that has accepted the client
+  /// as `.anonymous`, and on a server without `authenticate`.
   public var principal: Principal? { principalRecord.map { Principal($0) } }
 }
 
@@ -34,8 +35,8 @@ extension InboundRequest {
   /// The client's principal, as determined by `authenticate`.
   ///
   /// With a route that `requires: .authenticated`, there is always one. Elsewhere this throws a
-  /// `Rejection` with code 401 if the client has no principal; a handler that lets it through
-  /// responds with that. Then `peer.principal` is nil.
+  /// `Rejection` with code 401 if the client has no principal; a handler that does not catch it
+  /// responds with 401. Use `peer.principal`, which is nil then, to ask without an error.
   public var principal: Principal {
     get throws(Rejection) {
       if let principal = peer.principal { return principal }

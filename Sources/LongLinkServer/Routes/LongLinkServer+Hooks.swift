@@ -19,13 +19,14 @@ extension LongLinkServer {
     setOnce(.onAccept, at: SettingPlace(fileID, line)) { $0.accept = handler }
   }
 
-  /// Sets the function that is called, on the loop of its connection, when a client has connected.
+  /// Sets the function that is called when a client has connected, on the loop of its connection.
   /// It must not block: it would hold up all connections of that loop. Call `onConnect` before
   /// `start`, and only once; it traps otherwise.
   ///
   /// A client that opens another connection, to renew its credential or after a change of network,
   /// is not a new client: see `ClientIdentity`. A client without an identity is a new one with each
-  /// connection.
+  /// connection. Requests over HTTP call neither this function nor the others about clients and
+  /// connections, except that of `onAccept`.
   public func onConnect(
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Peer) -> Void
@@ -33,14 +34,15 @@ extension LongLinkServer {
     setOnce(.onConnect, at: SettingPlace(fileID, line)) { $0.connect = handler }
   }
 
-  /// Sets the function that is called, on the loop of its last connection, when a client has left
-  /// that `onConnect` was told of. It must not block: it would hold up all connections of that
-  /// loop. Call `onDisconnect` before `start`, and only once; it traps otherwise.
+  /// Sets the function that is called when a client has left, on the loop of its last connection:
+  /// once for each call of the function of `onConnect`. It must not block: it would hold up all
+  /// connections of that loop. Call `onDisconnect` before `start`, and only once; it traps
+  /// otherwise.
   ///
   /// A client has left when its last connection has ended and it has not opened another one within
   /// `identity.linger`, 0 s by default. During that time, `peers()` and `peers(of:)` do not contain
-  /// it, and pushes to it fail, although it has not left: who is present is what you have heard
-  /// from `onConnect` and this function.
+  /// it, and pushes to it fail, although it has not left: to know which clients are present, keep a
+  /// list in the functions of `onConnect` and `onDisconnect`.
   public func onDisconnect(
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Peer) -> Void
@@ -48,11 +50,11 @@ extension LongLinkServer {
     setOnce(.onDisconnect, at: SettingPlace(fileID, line)) { $0.disconnect = handler }
   }
 
-  /// Sets the function that is called, on its loop, when a connection has opened, for those who
-  /// count them. It must not block: it would hold up all connections of that loop. Call
-  /// `onConnectionOpened` before `start`, and only once; it traps otherwise.
+  /// Sets the function that is called when a connection has opened, on the connection's loop, for
+  /// applications that count connections. It must not block: it would hold up all connections of
+  /// that loop. Call `onConnectionOpened` before `start`, and only once; it traps otherwise.
   ///
-  /// On the first connection of a client it follows `onConnect`.
+  /// For the first connection of a client it is called after the function of `onConnect`.
   public func onConnectionOpened(
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Peer) -> Void
@@ -60,11 +62,11 @@ extension LongLinkServer {
     setOnce(.onConnectionOpened, at: SettingPlace(fileID, line)) { $0.connectionOpened = handler }
   }
 
-  /// Sets the function that is called, on its loop, when a connection has ended that
-  /// `onConnectionOpened` was told of. It must not block: it would hold up all connections of that
-  /// loop. Call `onConnectionEnded` before `start`, and only once; it traps otherwise.
+  /// Sets the function that is called when a connection that had opened has ended, on the
+  /// connection's loop. It must not block: it would hold up all connections of that loop. Call
+  /// `onConnectionEnded` before `start`, and only once; it traps otherwise.
   ///
-  /// For the last connection of a client it is called before `onDisconnect`.
+  /// For the last connection of a client it is called before the function of `onDisconnect`.
   public func onConnectionEnded(
     fileID: StaticString = #fileID, line: UInt = #line,
     _ handler: @escaping @Sendable (Peer) -> Void

@@ -8,10 +8,12 @@ extension LongLinkServer {
   /// and if the type has a handler already.
   ///
   /// The handler runs on the connection's loop and must not block. It returns the body of a
-  /// response with code 200, or throws a `Rejection` with another code. Other errors become 500.
+  /// response with code 200, or throws a `Rejection` with another code. A `BodyError` becomes 400,
+  /// a `CancellationError` 499, and any other error 500, which is logged.
   ///
   /// A request that `rule` does not allow is refused with 403, without calling the handler, and
-  /// counted in `refusedAccess`. Default: the rule of `require(_:)`.
+  /// counted in `refusedAccess` of `ServerCounters.connections`. Default: the rule of
+  /// `require(_:)`.
   public func route(
     _ type: MessageType, requires rule: AccessRule? = nil,
     fileID: StaticString = #fileID, line: UInt = #line,
@@ -23,9 +25,10 @@ extension LongLinkServer {
   /// Sets an asynchronous handler for a message type. Call it before `start`; it traps afterwards,
   /// and if the type has a handler already.
   ///
-  /// The handler runs in a task, by default on the connection's loop. The task is cancelled when
-  /// the client cancels, the connection ends, or the request's deadline passes. A request that
-  /// `rule` does not allow is refused with 403, without calling the handler.
+  /// The handler runs in a task, by default on the connection's loop, which it must not block. The
+  /// task is cancelled when the client cancels, the connection ends, or the request's deadline
+  /// passes. What it returns and throws counts as for a synchronous handler. A request that `rule`
+  /// does not allow is refused with 403, without calling the handler.
   public func route(
     _ type: MessageType, on placement: HandlerPlacement = .connectionLoop,
     requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,
@@ -39,12 +42,12 @@ extension LongLinkServer {
   ///
   /// `shape` says which side sends items: `.requestItems`, `.responseItems`, or both. A request
   /// with another shape is refused with 400. The handler reads the client's items, writes its own,
-  /// and returns the body of the response; what it throws ends the stream in band, after the items
-  /// that it wrote, as for any handler. It runs in a task, which is cancelled when the client
+  /// and returns the body of the response; an error that it throws becomes the response, after the
+  /// items that it wrote, as for any handler. It runs in a task, which is cancelled when the client
   /// cancels, the connection ends, or the request's deadline passes, if it has one. If a wait for
-  /// an item, or for the client to take one, lasts longer than `itemTimeout` (default: no limit),
-  /// reading or writing throws `deadlineExceeded`; thrown on, that responds with 408. A request
-  /// that `rule` does not allow is refused with 403.
+  /// an item, or for the client to take one, lasts longer than `itemTimeout` (default nil: no
+  /// limit), reading or writing throws `deadlineExceeded`; if the handler throws it on, the
+  /// response is 408. A request that `rule` does not allow is refused with 403.
   public func routeStream(
     _ type: MessageType, _ shape: StreamShape, on placement: HandlerPlacement = .connectionLoop,
     itemTimeout: Duration? = nil, requires rule: AccessRule? = nil,
@@ -61,9 +64,10 @@ extension LongLinkServer {
   /// Sets a synchronous handler for a method, which gets the decoded request. It runs on the
   /// connection's loop and must not block.
   ///
-  /// A request whose body does not decode is refused with 400, and one that `rule` does not allow
-  /// with 403, without calling the handler. Call this before `start`; it traps afterwards, and if
-  /// the message type of the method has a handler already.
+  /// A request whose body does not decode is refused with 400, one whose body needs too much memory
+  /// to decode with 413 or 429, and one that `rule` does not allow with 403, without calling the
+  /// handler. Call this before `start`; it traps afterwards, and if the message type of the method
+  /// has a handler already.
   public func route<Request: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Request, Reply>, requires rule: AccessRule? = nil,
     fileID: StaticString = #fileID, line: UInt = #line,
@@ -83,9 +87,10 @@ extension LongLinkServer {
   ///
   /// The handler runs in a task, by default on the connection's loop. The task is cancelled when
   /// the client cancels, the connection ends, or the request's deadline passes. A request whose
-  /// body does not decode is refused with 400, and one that `rule` does not allow with 403, without
-  /// calling the handler. Call this before `start`; it traps afterwards, and if the message type of
-  /// the method has a handler already.
+  /// body does not decode is refused with 400, one whose body needs too much memory to decode with
+  /// 413 or 429, and one that `rule` does not allow with 403, without calling the handler. Call
+  /// this before `start`; it traps afterwards, and if the message type of the method has a handler
+  /// already.
   public func route<Request: BodyDecodable, Reply: BodyEncodable>(
     _ method: RPCMethod<Request, Reply>, on placement: HandlerPlacement = .connectionLoop,
     requires rule: AccessRule? = nil, fileID: StaticString = #fileID, line: UInt = #line,

@@ -8,9 +8,9 @@ extension LongLinkServer {
   /// `start`; it traps afterwards, and if the type of the push has a function already.
   ///
   /// The function runs on the connection's loop, which it must not block. For a body that does not
-  /// decode it gets `decodingFailed`, and `overloaded` if `limits.memoryLimit` leaves no room for
-  /// it. A push that `rule` does not allow is dropped and counted in `pushesDenied`. Default: the
-  /// rule of `require(_:)`.
+  /// decode it gets the error `decodingFailed`, and `overloaded` if `limits.memoryLimit` leaves no
+  /// room for the decoded message. A push that `rule` does not allow is dropped and counted in
+  /// `pushesDenied`. Default: the rule of `require(_:)`.
   public func onPush<Message: PushMessage>(
     _ message: Message.Type, requires rule: AccessRule? = nil,
     fileID: StaticString = #fileID, line: UInt = #line,
@@ -21,8 +21,8 @@ extension LongLinkServer {
     }
   }
 
-  /// Sends a one-way message to each client of a principal, without waiting for any; skips, counts
-  /// and throws as `push(to:_:_:closingSlow:)` does.
+  /// Sends a one-way message to each client of a principal, without waiting for any. It skips
+  /// connections, counts and throws as `push(to:_:_:closingSlow:)` does.
   @discardableResult
   public func push(
     to principal: String, _ message: some PushMessage, closingSlow closesSlow: Bool = false
@@ -30,8 +30,8 @@ extension LongLinkServer {
     try await push(to: principal, type(of: message).pushType, message, closingSlow: closesSlow)
   }
 
-  /// Sends a one-way message to every client, without waiting for any; skips, counts and throws as
-  /// `broadcast(_:_:closingSlow:)` does.
+  /// Sends a one-way message to every client, without waiting for any. It skips connections, counts
+  /// and throws as `broadcast(_:_:closingSlow:)` does.
   @discardableResult
   public func broadcast(
     _ message: some PushMessage, closingSlow closesSlow: Bool = false

@@ -2,8 +2,8 @@
 
 internal import LongLinkDriver
 
-/// The number of connections for which a push to many clients was queued, and of those that were
-/// skipped or closed.
+/// What became of a push to many clients: for how many connections it was queued, and how many were
+/// skipped or closed. Each client counts once, with its current connection.
 public struct BroadcastReport: Hashable, Sendable {
   /// Connections for which the push was queued.
   public var queued = 0

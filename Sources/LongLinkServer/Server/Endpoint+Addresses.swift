@@ -27,10 +27,11 @@ extension Endpoint {
 }
 
 extension LongLinkServer {
-  /// `addresses` as endpoints for clients on this machine; empty before `start`.
+  /// The endpoints at which clients on this machine reach the server: its `addresses`, with actual
+  /// ports. Empty before `start`.
   public var endpoints: [Endpoint] { addresses.map(Endpoint.init) }
 
-  /// The server's first endpoint, for clients on this machine. It traps if there is none, as before
+  /// The first of `endpoints`, for clients on this machine. It traps if there is none, as before
   /// `start`.
   public var endpoint: Endpoint {
     guard let first = endpoints.first else { preconditionFailure("the server is not started") }

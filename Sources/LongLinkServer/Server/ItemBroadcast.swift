@@ -59,8 +59,9 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
 
   /// Sends the items that are published from now on to a stream, until `finish` is called.
   ///
-  /// Throws a `Rejection` with 429 if the stream was too slow for a buffer that closes, and
-  /// otherwise as `ItemWriter.write` does.
+  /// Throws a `Rejection` with 429 if the stream was too slow for a buffer that closes,
+  /// `CancellationError` if the task is cancelled while it waits for an item, and otherwise as
+  /// `ItemWriter.write` does.
   public func send(to writer: ItemWriter<Message>) async throws {
     try await send(subscribe(list), to: writer)
   }
@@ -69,8 +70,10 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
   /// remembered ones, then new ones, until `finish` is called. With 0, sends only items that are
   /// published from now on.
   ///
-  /// Throws a `Rejection` with 410 if some of these items are no longer remembered: because the
-  /// number is too old, or of another run of the server, or because the stream is too slow.
+  /// New items go through the stream's buffer: if it drops items when it is full, a slow stream
+  /// misses those. Throws a `Rejection` with 410 if some of the earlier items are no longer
+  /// remembered: because the number is too old, or of another run of the server, or because the
+  /// stream is too slow. Otherwise it throws as `send(to:)` does.
   public func send(to writer: ItemWriter<Message>, after number: UInt64) async throws {
     guard number > 0 else { return try await send(to: writer) }
     try await send(to: writer, following: number)
@@ -78,8 +81,8 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
 
   /// The number of the newest item; before there is one, the number below the first one's.
   ///
-  /// A client that has asked for it begins with `send(to:after:)` at that place, even if its stream
-  /// is cut off before the first item.
+  /// Give it to a client when its stream begins: the client can then continue with
+  /// `send(to:after:)`, even if the stream is cut off before the first item.
   public var lastNumber: UInt64 { memory.withLock { $0.next - 1 } }
 
   private func send(to writer: ItemWriter<Message>, following number: UInt64) async throws {
@@ -105,7 +108,8 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
   /// Sends all items that are remembered to a stream, and then those that are published, once each
   /// and in order, until `finish` is called.
   ///
-  /// Throws a `Rejection` with 410 if the stream is so slow that some of them are forgotten.
+  /// Throws a `Rejection` with 410 if the stream is so slow that some of the remembered items are
+  /// forgotten before their turn, and otherwise as `send(to:)` does.
   public func sendRemembered(to writer: ItemWriter<Message>) async throws {
     let (oldest, subscription) = memory.withLock(of: self) { memory in
       let oldest = memory.oldestNumber
@@ -139,9 +143,9 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
     return memory.withLock(of: self) { publish(bytes, &$0) }
   }
 
-  /// Gives every subscriber the item that `make` returns for its number, without waiting for any,
-  /// and returns the number. Throws `BodyError` if the item has no encoding; the next item then
-  /// gets the same number.
+  /// Gives every subscriber the item that `make` returns for the item's number, without waiting for
+  /// any, and returns the number. Throws `BodyError` if the item has no encoding; the next item
+  /// then gets the same number.
   ///
   /// Other threads that publish wait for `make`. It must not use the broadcast.
   @discardableResult
@@ -160,7 +164,8 @@ public final class ItemBroadcast<Message: BodyEncodable & Sendable>: Sendable {
   /// Ends all streams, after the items that are buffered: `send(to:)` returns.
   public func finish() { list.close() }
 
-  /// The number of streams that currently get the items.
+  /// The number of streams that get the items that are published now; those that still get
+  /// remembered ones are not counted.
   public var subscribers: Int { list.subscriberCount }
   /// The number of items that full buffers have dropped since the broadcast was made.
   public var dropped: UInt64 { list.counts.dropped }

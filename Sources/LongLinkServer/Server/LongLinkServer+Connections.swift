@@ -24,15 +24,15 @@ extension LongLinkServer {
   /// A client that is without a connection within `identity.linger` is not among them.
   public func peers(of principal: String) -> [Peer] { shared.clients.peers(of: principal) }
 
-  /// Sends a one-way message to each client of a principal, without waiting for any. It is encoded
-  /// once, and sent after earlier broadcasts.
+  /// Sends a one-way message to each client of a principal, without waiting for any. The message is
+  /// encoded once, and sent after earlier broadcasts.
   ///
   /// A connection above its high-water mark is skipped, or, with `closingSlow`, closed with
   /// `unreadOutput`; one that does not accept a body of this size is skipped. The report counts
   /// clients. Throws `encodingFailed`, and `unsupported` if the dialect has no such push.
   ///
-  /// A client without a connection does not get it, also not when it comes back within
-  /// `identity.linger`, and is not counted. Without any connected client, the report is empty.
+  /// A client without a connection does not get the message, not even if it comes back within
+  /// `identity.linger`, and is not counted. If no client is connected, all counts are zero.
   @discardableResult
   public func push(
     to principal: String, _ type: MessageType, _ body: some BodyEncodable & Sendable,
@@ -101,7 +101,7 @@ extension LongLinkServer {
   }
 
   /// Returns a snapshot of the server's counters. The loops are asked one after the other, so that
-  /// their figures are not of one instant. Zero before `start`; they stay after `shutDown`.
+  /// their figures are not of one instant. All are zero before `start`; they stay after `shutDown`.
   public func counters() async -> ServerCounters {
     var counters = ServerCounters()
     shared.fill(&counters)
@@ -143,7 +143,8 @@ extension LongLinkServer {
     for gate in gates { await gate.value }
   }
 
-  /// Ends all connections of the principal with this name, and returns how many there were.
+  /// Ends all connections of the principal with this name, and returns how many there were. It does
+  /// not wait until they have ended.
   ///
   /// Each client gets a goaway with 401; its running requests may finish within `bound`. Clients
   /// whose `authenticate` call is still running are refused. A client of this framework comes back

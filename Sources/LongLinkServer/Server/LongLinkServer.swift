@@ -70,7 +70,8 @@ public final class LongLinkServer: Sendable {
 
   /// Makes a server, which does not listen yet; throws `invalidConfiguration` naming the field.
   ///
-  /// Connections are distributed over `loops`. Without any, the server makes `configuration.loops`.
+  /// Connections are distributed over `loops`. If there are none, the server makes its own, as many
+  /// as `configuration.loops`.
   public init(
     _ configuration: ServerConfiguration, on loops: [EventLoop] = []
   ) throws(LongLinkError) {
@@ -124,8 +125,9 @@ public final class LongLinkServer: Sendable {
 extension LongLinkServer {
   /// Starts to listen, and returns once connections are accepted.
   ///
-  /// Throws `connectFailed` with the system's error if it cannot listen on an endpoint, after which
-  /// you may start it again, and `closed` if it is already running or was shut down.
+  /// Throws `connectFailed` if it cannot listen on an endpoint, look up its name, make a loop, or
+  /// ask the store of `once`; you may start it again then. Throws `closed` if it is already running
+  /// or was shut down.
   public func start() async throws(LongLinkError) {
     let hooks = state.withLock { state -> ServerHooks? in
       guard state.phase == .made else { return nil }
@@ -297,10 +299,10 @@ extension LongLinkServer {
   ///
   /// The goaway tells the client how many of its requests were accepted, so that it can retry the
   /// others elsewhere; to reconnect after `retryAfter` plus a random time within `spread`; and
-  /// which servers to try instead, best first. At most the first 8 alternatives with a host and a
-  /// port are sent, and only if there are some does an idle connection stay open until its client
-  /// has the next one. Nil means the configured value. A second call does not wait for the first;
-  /// `waitUntilShutDown` does.
+  /// which servers to try instead, best first. Of these, at most the first 8 with a host and a port
+  /// are sent; with any, an idle connection stays open until its client has the next one. For nil,
+  /// the value in `configuration.drain` applies. A second call does not wait for the first; use
+  /// `waitUntilShutDown`.
   public func shutDown(
     within bound: Duration = .seconds(10), spread: Duration? = nil, retryAfter: Duration? = nil,
     alternatives: [Endpoint]? = nil

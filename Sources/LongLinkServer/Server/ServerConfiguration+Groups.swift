@@ -14,11 +14,11 @@ extension ServerConfiguration {
     /// address), and returns who the client is, or throws a `Rejection` with a reason for people,
     /// of which the client gets 1,024 bytes: with 401 (`unauthenticated`) if the client has not
     /// proved who it is, or its credential has expired; with 403 (`forbidden`) if it may not
-    /// connect. After 401 a client comes back with a new credential, and stops if it is refused
-    /// twice with the same one. If the function throws anything else, or takes too long, the client
-    /// gets 503 and may come back. It runs in a task on the connection's loop, which it must not
-    /// block; the task is cancelled when the time is over or the connection ends. It also decides
-    /// about each request over HTTP separately.
+    /// connect. A refused client comes back with a new credential, and stops if it is refused twice
+    /// with the same one, or twice with 403. If the function throws anything else, or takes too
+    /// long, the client gets 503 and may come back. It runs in a task on the connection's loop,
+    /// which it must not block; the task is cancelled when the time is over or the connection ends.
+    /// It also decides about each request over HTTP separately.
     public var authenticate: (@Sendable (AuthenticationRequest) async throws -> Authentication)?
     /// The most time for `authenticate`, including its wait to begin; above zero. Default 5 s.
     public var timeout: Duration = .seconds(5)
@@ -45,7 +45,10 @@ extension ServerConfiguration {
 
   /// The most that a server accepts, from each connection and together.
   public struct Limits: Sendable {
-    /// The most open connections, at least 1; further ones are closed and counted. Default 10,000.
+    /// The most connections at once, at least 1. Default 10,000.
+    ///
+    /// If one more comes, the oldest that is not open is closed, as for `maxHandshakes`. If all are
+    /// open, the new one is closed, and counted in `rejections`.
     public var maxConnections = 10_000
     /// The most connections that are not open yet, at least 1. Default 1,000.
     ///
@@ -54,7 +57,7 @@ extension ServerConfiguration {
     /// oldest that is not open is closed and counted in `handshakesEvicted`. So connections that
     /// never open do not keep out clients that open theirs. Until it opens, each connection makes
     /// the server hold at most 80 KiB, or 136 KiB with TLS. Besides, as many renewals of
-    /// credentials may wait for a decision; further ones are refused.
+    /// credentials may wait for a decision; further ones are refused with 429.
     public var maxHandshakes = 1_000
     /// The most requests of one connection in progress, at least 1; further ones are refused with
     /// 429. Default 1,024.
@@ -77,7 +80,7 @@ extension ServerConfiguration {
     /// With encryption, the decrypted bytes count. Set it well above what an honest client sends.
     public var maxBytesPerSecond: Int?
     /// The most frames per second that are read from one connection, at least 100; nil for any
-    /// number. Default nil. See `maxBytesPerSecond`.
+    /// number. Default nil. At the limit, the server does as for `maxBytesPerSecond`.
     public var maxFramesPerSecond: Int?
     /// The largest body that is accepted, in bytes: 1 to 2,147,483,648. Default 16 MiB.
     public var maxBody = 16_777_216
@@ -108,8 +111,8 @@ extension ServerConfiguration {
     /// The sizes of a connection's outgoing buffer at which pushes and the server's own requests
     /// begin to wait, and continue. Defaults: 1 MiB, 512 KiB, and 32 MiB of bodies in fragments.
     public var waterMarks = WaterMarks()
-    /// How far the writers of streams can run ahead of their readers, on each connection. Defaults:
-    /// 64 KiB, growing to 4 MiB, and 16 MiB for all streams together.
+    /// How many bytes of items clients can send before handlers read them. Defaults: 64 KiB for a
+    /// stream, growing to 4 MiB, and 16 MiB for all streams of a connection.
     public var streamWindows = StreamWindows()
   }
 
@@ -161,11 +164,11 @@ extension ServerConfiguration {
   public struct Timeouts: Sendable {
     /// The timeout of the server's own requests without one; above zero. Default 15 s.
     public var request: Duration = .seconds(15)
-    /// The most time until the first frame of a new connection has come, its encryption included,
-    /// counted from its acceptance; above zero. Default 10 s. The time for `identity.authenticate`
-    /// follows.
+    /// The most time from the acceptance of a connection until its first frame has come, its
+    /// encryption included; above zero. Default 10 s. The time for `identity.authenticate` follows.
     public var firstFrame: Duration = .seconds(10)
-    /// The most time from the first byte of a frame to its last; above zero. Default 30 s.
+    /// The most time from the first byte of a frame to its last; above zero. Default 30 s. After
+    /// it, the connection is closed.
     public var frame: Duration = .seconds(30)
     /// The most time between two fragments of a message; above zero. Default 60 s.
     ///
@@ -175,15 +178,16 @@ extension ServerConfiguration {
 
   /// What clients are told to do when a server drains.
   public struct Drain: Sendable {
-    /// The time over which clients spread their reconnects after a drain; not negative. Default 5
-    /// s.
+    /// The time over which clients spread their reconnects after a drain; not negative. Default:
+    /// 5 s.
     public var spread: Duration = .seconds(5)
     /// The least time before clients reconnect after a drain, to which a random part of `spread`
     /// is added; not negative. Default 0 s.
     public var retryAfter: Duration = .zero
     /// The servers that drained clients should try instead, best first; at most 8, each with a host
     /// and a port. Default: none. A server that names some keeps a connection without requests
-    /// until its client has the next one, within the bound of the drain; else it closes it at once.
+    /// until its client has the next one, within the bound of the drain; one that names none closes
+    /// it at once.
     public var alternatives: [Endpoint] = []
   }
 }

@@ -8,8 +8,8 @@ public import Logging
 /// The configuration of a server. Every field but `listen` has a default that suits the public
 /// internet.
 public struct ServerConfiguration: Sendable {
-  /// The endpoints to listen on, at least one: literal addresses or names, with port 0 for a free
-  /// port; or Unix sockets.
+  /// The endpoints to listen on, at least one: hosts, as literal addresses or names, with port 0
+  /// for a free port; or Unix sockets.
   public var listen: [Endpoint]
   /// The wire protocol. Default: the native one.
   ///
@@ -68,7 +68,8 @@ public struct ServerConfiguration: Sendable {
     return configuration
   }
 
-  /// Throws `invalidConfiguration`, with the field's name, if a value is out of range.
+  /// Throws `invalidConfiguration`, with the field's name, if a value is out of range or does not
+  /// fit the others. The server's initializers call it.
   public func validate() throws(LongLinkError) {
     if listen.isEmpty { throw .configuration("listen", "there is no address") }
     for (index, endpoint) in listen.enumerated() {

@@ -12,13 +12,14 @@ public struct ServerCounters: Hashable, Sendable {
   /// Connections whose first frame has not come yet, or whose encryption is not set up, or whose
   /// client is not authenticated.
   public internal(set) var handshakes = 0
-  /// Connections that were closed as the oldest of `handshakes`, to make room for newer ones; see
-  /// `limits.maxHandshakes`.
+  /// Connections that were closed as the oldest of `handshakes`, to make room for newer ones within
+  /// `limits.maxHandshakes` or `limits.maxConnections`.
   public internal(set) var handshakesEvicted: UInt64 = 0
   /// Connections that were accepted.
   public internal(set) var connectionsAccepted: UInt64 = 0
   /// Connections that were rejected before any frame was read, by the setting that rejected them,
-  /// such as `limits.maxConnections` or `onAccept`.
+  /// such as `limits.maxConnections` or `onAccept`. Short links beyond `addresses.maxShortLinkRate`
+  /// count under `addresses.maxConnectionRate`.
   public internal(set) var rejections: [String: UInt64] = [:]
   /// Connections that were rejected before any frame was read: the sum of `rejections`.
   public var connectionsTurnedAway: UInt64 { rejections.values.reduce(0, +) }
@@ -29,7 +30,8 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var acceptFailures: UInt64 = 0
   /// Short links that were accepted. They count as connections, too.
   public internal(set) var shortLinks: UInt64 = 0
-  /// Requests whose handlers run, or whose responses are still being sent.
+  /// Requests that have not ended: fragments of them are missing, their handlers run, or their
+  /// responses are being sent.
   public internal(set) var requestsRunning = 0
   /// Pushes that wait for room on their connections.
   public internal(set) var pushesWaiting = 0
@@ -40,16 +42,16 @@ public struct ServerCounters: Hashable, Sendable {
   /// Pushes of `Peer.pushNow` that were handed to the loop of the client's current connection, but
   /// could not be sent there.
   public internal(set) var pushesLost: UInt64 = 0
-  /// Pushes of clients that no handler was set for.
+  /// Pushes of clients that were dropped because `onPush` has set no function for their type.
   public internal(set) var pushesUnhandled: UInt64 = 0
   /// Pushes of clients that were dropped because an access rule did not allow them.
   public internal(set) var pushesDenied: UInt64 = 0
-  /// The totals of all connections of clients, past and present, short links included.
+  /// The sums of the counters of all connections, past and present, short links included.
   public internal(set) var connections = ConnectionCounters()
   /// Connections that ended, by the `token` of their `CloseReason`. Examples: `stalledPeer`, which
   /// took no byte for too long, and `unreadOutput`, for which too many bytes waited.
   public internal(set) var endings: [String: UInt64] = [:]
-  /// Connections that ended because the peer broke a rule, by the rule's name.
+  /// Connections that ended because the client broke a rule of the protocol, by the rule's name.
   public internal(set) var violations: [String: UInt64] = [:]
   /// Requests that were to run once, by what became of them.
   ///
@@ -64,7 +66,8 @@ public struct ServerCounters: Hashable, Sendable {
   /// Records in a `MemoryOnceStore`, expired ones that are not removed yet included; 0 with any
   /// other store.
   public package(set) var onceRecords = 0
-  /// The bytes of these records, as the `maxBytes` of the store counts them.
+  /// The bytes of the records in a `MemoryOnceStore`, as its `maxBytes` counts them; 0 with any
+  /// other store.
   public package(set) var onceBytes = 0
   /// How the clients were authenticated; zero on a server without `authenticate`.
   package internal(set) var authentications = AuthenticationCounters()
@@ -79,9 +82,11 @@ extension ServerCounters {
   public var credentialsRenewed: UInt64 { authentications.renewed }
   /// Clients, and renewals of credentials, that `authenticate` has refused with 401 or 403.
   public var authenticationsRefused: UInt64 { authentications.refused }
-  /// Calls of `authenticate` that threw another error; their clients got 503, and may come back.
+  /// Calls of `authenticate` that threw an error other than a `Rejection` with 401 or 403; their
+  /// clients got 503, and may come back.
   public var authenticationsFailed: UInt64 { authentications.failed }
-  /// Calls of `authenticate` that did not return in time, or did not begin; their clients got 503.
+  /// Clients, and renewals of credentials, that got 503 because `authenticate` did not return
+  /// within `identity.timeout`, or did not begin.
   public var authenticationsTimedOut: UInt64 { authentications.timedOut }
   /// Connections that the server began to close because their credential had expired.
   public var credentialsExpired: UInt64 { authentications.expired }
