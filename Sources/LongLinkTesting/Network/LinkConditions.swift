@@ -107,7 +107,7 @@ extension LinkConditions {
 /// How a simulated network answers an attempt to connect.
 public enum ConnectBehavior: Hashable, Sendable {
   /// A listener accepts the attempt; without a listener it is refused (`ECONNREFUSED`). A listener
-  /// whose backlog is full gives no answer, as with ``ignored``.
+  /// whose backlog is full gives no answer, as with ``ConnectBehavior/ignored``.
   case normal
   /// The attempt is refused (`ECONNREFUSED`), even if there is a listener.
   case refused

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A fault that a scripted peer causes below its security, in the bytes of TLS records, for example.
+/// A fault that a scripted peer causes below its security, such as within the records of TLS.
 ///
 /// The position is the number of bytes that this side has written below its security since the
 /// beginning of the connection. In TLS 1.3, a server's handshake has 600 to 2,000 bytes, most of

@@ -9,9 +9,8 @@ extension Simulation {
   /// Runs a body as a task on the main loop, together with the rest of the simulation.
   ///
   /// Returns the body's result or throws its error. If the body cannot finish, it is cancelled, and
-  /// ``SimulationError`` is thrown, with the place at which the body waited. A body that ignores
-  /// the cancellation is abandoned after 60 seconds of virtual time. If the calling task is
-  /// cancelled, so is the body.
+  /// ``SimulationError`` is thrown, with the place at which the body waited. A body that does not
+  /// end after the cancellation is abandoned. If the calling task is cancelled, so is the body.
   ///
   /// The simulation stops afterwards, and a later `run` continues from there. A second `run` at the
   /// same time traps.

@@ -237,8 +237,8 @@ extension Simulation {
     package let deadline: LinkInstant
   }
 
-  /// Descriptions of the last events (of links, machines, processes and time), oldest first.
-  /// ``Configuration/traceCapacity`` is their greatest number.
+  /// Descriptions of the last events (of links, machines, processes and time), oldest first: at
+  /// most ``Simulation/Configuration/traceCapacity`` of them.
   public var trace: [String] {
     networkState { networkState in
       networkState.trace.lines(machines: networkState.machines.map(\.name))
