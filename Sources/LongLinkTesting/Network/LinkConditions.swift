@@ -63,8 +63,8 @@ public struct LinkConditions: Hashable, Sendable {
   /// Normal conditions, except that each read returns one byte.
   public static let byteByByte = LinkConditions(readSize: 1...1)
 
-  /// Conditions with reads and writes of at most 1 to 2,000 bytes, at random, and latencies between
-  /// 0.1 and 20 ms.
+  /// Conditions in which each read and each write takes at most a random number of bytes, 1 to
+  /// 2,000. Latencies are between 0.1 and 20 ms.
   public static let unsteady = LinkConditions(
     latency: .microseconds(100) ... .milliseconds(20),
     readSize: 1...2_000,

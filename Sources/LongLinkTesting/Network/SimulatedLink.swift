@@ -50,7 +50,8 @@ public struct SimulatedLink: Sendable {
     }
   }
 
-  /// Breaks the link: both sides get a reset (`ECONNRESET`) after the bytes that have arrived.
+  /// Breaks the link immediately: each side can still read the bytes that have arrived, and then
+  /// gets a reset (`ECONNRESET`). Bytes in flight are lost.
   public func lose() {
     networkState { $0.lose(number) }
   }
@@ -72,8 +73,8 @@ public struct SimulatedLink: Sendable {
   // MARK: Lasting faults
 
   /// Makes a link half-open: bytes, ends and resets sent from now on do not arrive, and the
-  /// writer's window fills. Neither side is notified, but a client with a timeout for
-  /// unacknowledged bytes (`TCP_USER_TIMEOUT`) fails with `ETIMEDOUT` when it is over.
+  /// writer's window fills. Neither side is notified. But a client that limits the time for
+  /// acknowledgements (`TCP_USER_TIMEOUT`) fails with `ETIMEDOUT` after that time.
   ///
   /// The fault lasts for `duration`, or until `restore` or ``Simulation/heal()``.
   public func silence(_ direction: Direction = .both, for duration: Duration? = nil) {

@@ -50,8 +50,8 @@ public struct SimulatedNetwork: Sendable {
   // MARK: Partitions
 
   /// Cuts two groups of machines off from each other: packets between them do not arrive, and
-  /// attempts to connect get no answer. No side is notified, but a client with a timeout for
-  /// unacknowledged bytes (`TCP_USER_TIMEOUT`) fails with `ETIMEDOUT` when it is over.
+  /// attempts to connect get no answer. No side is notified. But a client that limits the time for
+  /// acknowledgements (`TCP_USER_TIMEOUT`) fails with `ETIMEDOUT` after that time.
   ///
   /// Packets in flight still arrive. The partition lasts for `duration`, or until you call
   /// ``NetworkPartition/heal()`` or ``Simulation/heal()``.

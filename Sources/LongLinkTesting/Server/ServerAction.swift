@@ -98,7 +98,7 @@ public struct ServerAction: Sendable {
 
   // MARK: Wrong responses
 
-  /// Responds twice with 200.
+  /// Sends the same response twice, with 200 and a body.
   public static func replyTwice(_ body: [UInt8] = []) -> ServerAction {
     ServerAction(step: .frames { Array(repeating: .response(to: $0.serial, body), count: 2) })
   }
