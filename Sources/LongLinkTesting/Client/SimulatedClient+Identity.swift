@@ -5,12 +5,12 @@ internal import Synchronization
 
 // A client that renews its credential, and moves to another connection.
 extension SimulatedClient {
-  /// Renews the credential, and waits for the server's answer.
+  /// Renews the credential, waits for the server's answer, and returns the answer's fields.
   ///
-  /// The hello has to offer the feature ``WireFeatures/renewal``, and the server has to announce
+  /// The hello has to offer the feature ``WireFeatures/renewal``, and the welcome has to contain
   /// it. Nothing checks that, so you can also renew before the welcome, too often, or with the
-  /// credential of another principal. Use `send` with ``WireFrame/renewal(_:)`` not to wait. Let
-  /// only one call wait at a time: answers have no serial.
+  /// credential of another principal. Let only one call wait at a time: answers have no serial. To
+  /// send a renewal without waiting, use `send` with ``WireFrame/renewal(_:)``.
   ///
   /// Throws an error that says how the connection has ended, if it ends first, and
   /// `CancellationError` if the task is cancelled.
@@ -27,15 +27,15 @@ extension SimulatedClient {
     }
   }
 
-  /// Opens another connection of the same client, says hello there, and closes this one.
+  /// Opens another connection of the same client, says hello there, closes this connection, and
+  /// returns the new one once it has its welcome.
   ///
-  /// By default it goes to the same server, with the same hello: the same `client_id`, name and
-  /// credential. With `leaves` false, this connection stays open, so that the client has two; a
-  /// hello with the `client_id` of another client claims that one's identity. Requests that wait
-  /// for their responses here throw.
+  /// By default it connects to the same server, and repeats the hello that this client sent last:
+  /// the same `client_id`, name and credential. With `leaves` false, this connection stays open, so
+  /// that the client has two. A hello with the `client_id` of another client claims that client's
+  /// identity. Calls that still wait for responses on this connection throw when it closes.
   ///
-  /// Returns the new connection once it has its welcome, and this one is to be closed. Throws like
-  /// `connect` and `sayHello`; then this one stays open.
+  /// Throws like `connect` and `sayHello`; then this connection stays open.
   public func move(
     to address: SocketAddress? = nil, saying hello: WireFrame? = nil, leaves: Bool = true,
     fileID: String = #fileID, line: Int = #line

@@ -18,7 +18,8 @@ internal import Synchronization
 /// ```
 ///
 /// Any thread may call its methods. Away from the client's loop, methods such as `send` return
-/// before the loop carries them out, in the order of the calls.
+/// before the loop carries them out, in the order of the calls. The connection closes when the last
+/// reference to the client is gone.
 public final class SimulatedClient: Sendable {
   /// The client's event loop.
   public let loop: EventLoop
@@ -37,14 +38,14 @@ public final class SimulatedClient: Sendable {
     let faults: [SecurityFault]
   }
 
-  /// Connects, by default on the shared loop and without encryption.
+  /// Connects to a server, by default on the shared loop and without encryption.
   ///
   /// With `security`, it returns once the connection is secure, and `securityFaults` happen below
   /// the security. The server's certificate has to be for the address, unless the security names
   /// another host.
   ///
-  /// Throws `SocketError` if connecting fails, with `EPROTO` and the `securityFailure` if the
-  /// connection could not be secured. Only the system limits the time that it takes.
+  /// Throws an error whose description names the reason, if connecting or securing the connection
+  /// fails. Only the system limits the time that it takes.
   public static func connect(
     to address: SocketAddress,
     on loop: EventLoop = .shared,
@@ -112,17 +113,18 @@ extension SimulatedClient {
     send(bytes: frame.bytes)
   }
 
-  /// Sends frames, in one write if there is room.
+  /// Sends frames in this order, in one write if there is room.
   public func send(_ frames: [WireFrame]) {
     send(bytes: frames.flatMap(\.bytes))
   }
 
-  /// Sends bytes unchanged.
+  /// Sends bytes unchanged, after earlier output.
   public func send(bytes: [UInt8]) {
     order { $0.send(.bytes(bytes)) }
   }
 
-  /// Sends bytes one at a time. Later output waits until the last of them has been written.
+  /// Sends bytes one at a time, with `interval` between two of them. Later output waits until the
+  /// last of them has been written.
   public func dribble(_ bytes: [UInt8], every interval: Duration) {
     order { $0.send(.dribble(bytes, every: interval.clampedNanoseconds)) }
   }
@@ -133,15 +135,15 @@ extension SimulatedClient {
   }
 
   /// Ends this side below the security, without sending the security's own end (TLS's
-  /// close_notify).
+  /// close_notify). Without security, it is like ``halfClose()``.
   public func endBelowSecurity() {
     order { $0.endBelow() }
   }
 
-  /// How the connection is secured; nil without security.
+  /// How the connection is secured; nil if `connect` got no `security`. It stays after the end.
   public var security: ConnectionSecurity? { journal.record.security[1] }
 
-  /// Ends this side after earlier output. Reading continues.
+  /// Ends this side of the connection after earlier output. Reading continues.
   public func halfClose() {
     order { $0.send(.end) }
   }
@@ -161,12 +163,12 @@ extension SimulatedClient {
     order { $0.setReading(false) }
   }
 
-  /// Reads again after `stopReading`, beginning with what has arrived meanwhile.
+  /// Reads again after ``stopReading()``, beginning with what has arrived in the meantime.
   public func resumeReading() {
     order { $0.setReading(true) }
   }
 
-  /// Sends a hello and waits for the welcome.
+  /// Sends a hello, waits for the welcome, and returns the welcome's fields.
   ///
   /// Throws an error that says how the connection has ended, if it ends first, and
   /// `CancellationError` if the task is cancelled.
@@ -181,7 +183,7 @@ extension SimulatedClient {
     }
   }
 
-  /// Sends a request with a new serial, from 50 on, and waits for the response.
+  /// Sends a request with a new serial, from 50 on, and waits for the response, whatever its code.
   ///
   /// Throws an error that says how the connection has ended, if it ends first, and
   /// `CancellationError` if the task is cancelled.
@@ -208,8 +210,9 @@ extension SimulatedClient {
   /// Sends a request that opens a stream, with a new serial from 50 on, and returns the serial.
   ///
   /// `credit` is the first credit for the server's items, in bytes; nil asks for none. `sendsItems`
-  /// announces items, which you send with ``sendItem(_:_:inFragmentsOf:)`` and end with `end`.
-  /// Nothing checks the credit of either side. The greeting must agree on the feature `streams`.
+  /// announces items, which you send with ``sendItem(_:_:inFragmentsOf:)``; end them with
+  /// ``WireFrame/end(_:)``. Nothing checks the credit of either side. The hello and the welcome
+  /// must both contain ``WireFeatures/streams``.
   ///
   /// Throws an error that says how the connection has ended, if it has.
   public func openStream(
@@ -224,16 +227,18 @@ extension SimulatedClient {
     return serial
   }
 
-  /// Sends an item in frames of at most `size` bytes, whatever the credit.
+  /// Sends an item of the stream with a serial, in frames of at most `size` bytes of body, whatever
+  /// the credit. A `size` below 1 traps.
   public func sendItem(_ serial: UInt32, _ item: [UInt8], inFragmentsOf size: Int = 65_536) {
     send(WireFrame.item(serial, item).fragments(of: size))
   }
 
-  /// Waits until a condition holds for what has arrived of a stream, and returns that part of the
-  /// record. The condition is checked after each frame.
+  /// Waits until a condition holds for what has arrived of the stream with a serial, and returns
+  /// that part of the record as it was then.
   ///
-  /// Throws an error that says how the connection has ended, if it ends first, and
-  /// `CancellationError` if the task is cancelled.
+  /// The condition is checked at once and after each frame. It must not block or use this client,
+  /// because a lock is held. Throws an error that says how the connection has ended, if it ends
+  /// first, and `CancellationError` if the task is cancelled.
   @discardableResult
   public func waitForStream(
     _ serial: UInt32, until condition: @escaping @Sendable (ReceivedStream) -> Bool,
@@ -262,10 +267,10 @@ extension SimulatedClient {
   /// All pushes received so far, with fragments joined, in the order of completion.
   public var pushes: [ReceivedMessage] { record.pushes }
 
-  /// All streams received so far, in the order of their first frames.
+  /// What has been received so far of each stream, in the order of their first frames.
   public var streams: [ReceivedStream] { record.streams }
 
-  /// Waits for the first response to a serial.
+  /// Waits for the first response with a serial, which may have arrived before the call.
   ///
   /// Throws an error that says how the connection has ended, if it ends first, and
   /// `CancellationError` if the task is cancelled.
@@ -278,8 +283,8 @@ extension SimulatedClient {
     }
   }
 
-  /// Waits until `count` frames of a kind have arrived, damaged ones included, and returns the last
-  /// of these.
+  /// Waits until `count` frames of a kind have arrived since the connection was made, damaged ones
+  /// included, and returns the last of these. A `count` below 1 traps.
   ///
   /// Throws an error that says how the connection has ended, if it ends first, and
   /// `CancellationError` if the task is cancelled.
@@ -295,10 +300,11 @@ extension SimulatedClient {
     }
   }
 
-  /// Waits until a condition on the record holds. The condition is checked after each frame.
+  /// Waits until a condition on the record holds.
   ///
-  /// Throws an error that says how the connection has ended, if it ends first, and
-  /// `CancellationError` if the task is cancelled.
+  /// The condition is checked at once and after each change. It must not block or use this client,
+  /// because a lock is held. Throws an error that says how the connection has ended, if it ends
+  /// first, and `CancellationError` if the task is cancelled.
   public func wait(
     until condition: @escaping @Sendable (PeerRecord) -> Bool, fileID: String = #fileID,
     line: Int = #line

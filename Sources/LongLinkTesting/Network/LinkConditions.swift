@@ -15,7 +15,8 @@ public struct LinkConditions: Hashable, Sendable {
     case longTail
   }
 
-  /// The latency of a packet; 0.5 ms by default. Packets stay in order. Negative values mean 0.
+  /// The latency of a packet in one direction; 0.5 ms by default. Packets stay in order. Negative
+  /// values mean 0.
   public var latency: ClosedRange<Duration>
   /// The distribution of latencies over their range; uniform (`even`) by default.
   public var spread: Spread
@@ -23,16 +24,18 @@ public struct LinkConditions: Hashable, Sendable {
   ///
   /// Written bytes queue behind earlier ones, and arrive in pieces.
   public var bandwidth: Int?
-  /// The most bytes that one read returns, at least 1; unlimited by default.
+  /// The most bytes that a read returns, drawn from this range for each read; at least 1, and
+  /// unlimited by default.
   public var readSize: ClosedRange<Int>
-  /// The most bytes that one write takes, at least 1; unlimited by default.
+  /// The most bytes that a write takes, drawn from this range for each write; at least 1, and
+  /// unlimited by default.
   public var writeSize: ClosedRange<Int>
   /// The number of bytes in flight or unread at which the writer has to wait; 256 KiB by default.
   public var window: Int
 
   /// Makes conditions; each part has a default.
   ///
-  /// Sizes, bandwidth and window below 1 are a programming error.
+  /// Sizes, a bandwidth or a window below 1 trap.
   public init(
     latency: ClosedRange<Duration> = .microseconds(500) ... .microseconds(500),
     spread: Spread = .even,
@@ -53,20 +56,23 @@ public struct LinkConditions: Hashable, Sendable {
     self.window = window
   }
 
-  /// Half a millisecond of latency, no limit on a read or write, a window of 256 KiB.
+  /// The default conditions: half a millisecond of latency, no limit on bandwidth or the sizes of
+  /// reads and writes, and a window of 256 KiB.
   public static let normal = LinkConditions()
 
-  /// Each read returns one byte.
+  /// Normal conditions, except that each read returns one byte.
   public static let byteByByte = LinkConditions(readSize: 1...1)
 
-  /// Reads and writes of random sizes and a latency between 0.1 and 20 ms.
+  /// Conditions in which each read and each write takes at most a random number of bytes, 1 to
+  /// 2,000. Latencies are between 0.1 and 20 ms.
   public static let unsteady = LinkConditions(
     latency: .microseconds(100) ... .milliseconds(20),
     readSize: 1...2_000,
     writeSize: 1...2_000
   )
 
-  /// A weak radio link: latencies from 30 ms to 2 s, most of them short, and 40 kB per second.
+  /// A weak radio link: latencies from 30 ms to 2 s, most of them short, 40,000 bytes per second,
+  /// and a window of 64 KiB.
   public static let weakRadio = LinkConditions(
     latency: .milliseconds(30) ... .seconds(2),
     spread: .longTail,
@@ -100,13 +106,15 @@ extension LinkConditions {
 
 /// How a simulated network answers an attempt to connect.
 public enum ConnectBehavior: Hashable, Sendable {
-  /// A listener accepts the attempt; without a listener it is refused (`ECONNREFUSED`).
+  /// A listener accepts the attempt; without a listener it is refused (`ECONNREFUSED`). A listener
+  /// whose backlog is full gives no answer, as with ``ConnectBehavior/ignored``.
   case normal
   /// The attempt is refused (`ECONNREFUSED`), even if there is a listener.
   case refused
-  /// The attempt gets no answer. The system retries after 1, 3, 7, 15, 31 and 63 seconds, which may
-  /// succeed if the behavior has changed by then, and gives up after 127 (`ETIMEDOUT`).
+  /// The attempt gets no answer. The system tries again 1, 3, 7, 15, 31 and 63 seconds after the
+  /// first attempt, which may succeed if the behavior has changed by then. After 127 seconds it
+  /// gives up (`ETIMEDOUT`).
   case ignored
-  /// There is no route to the host (`EHOSTUNREACH`).
+  /// The attempt fails, because there is no route to the host (`EHOSTUNREACH`).
   case unreachable
 }

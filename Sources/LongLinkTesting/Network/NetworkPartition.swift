@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A partition between two groups of machines.
+/// A partition that ``SimulatedNetwork`` has made between two groups of machines.
 public struct NetworkPartition: Sendable {
   let number: Int
   let networkState: SharedNetwork
 
-  /// Ends the partition. Bytes written during it arrive now, as if they were sent again.
+  /// Ends the partition; does nothing if it has ended. Bytes written during it are sent again now,
+  /// and arrive after the latency of their link.
   ///
   /// Machines that are also separated by another partition stay separated.
   public func heal() {

@@ -37,7 +37,7 @@ extension NetworkState {
     end.output.isSilent = true
   }
 
-  /// Ends a silence. The held packets arrive now, as if the sender had retransmitted them.
+  /// Ends a silence. The held packets are sent again now, as if the sender had retransmitted them.
   mutating func restore(_ name: EndName) {
     guard let end = end(name), end.output.isSilent else { return }
     record(.restored, name)

@@ -4,7 +4,8 @@ public import LongLinkTransport
 
 /// One connection of the simulated network, which a test can watch, shape and break.
 ///
-/// Any thread may use it. On a closed link, its methods do nothing.
+/// Any thread may use it. A link is closed when both sides have closed it; then its methods do
+/// nothing.
 public struct SimulatedLink: Sendable {
   /// A direction, or both. The connecting side is the client.
   public enum Direction: Hashable, Sendable {
@@ -39,7 +40,7 @@ public struct SimulatedLink: Sendable {
     }
   }
 
-  /// Sets the conditions for bytes written from now on.
+  /// Sets the conditions for bytes written from now on, by default in both directions.
   public func setConditions(_ conditions: LinkConditions, _ direction: Direction = .both) {
     networkState { networkState in
       for name in names(direction) {
@@ -49,49 +50,54 @@ public struct SimulatedLink: Sendable {
     }
   }
 
-  /// Breaks the link: both sides get a reset (`ECONNRESET`) after the bytes that have arrived.
+  /// Breaks the link immediately: each side can still read the bytes that have arrived, and then
+  /// gets a reset (`ECONNRESET`). Bytes in flight are lost.
   public func lose() {
     networkState { $0.lose(number) }
   }
 
   /// Injects a reset that neither side has sent, like a middlebox that has lost its state.
   ///
-  /// `.toClient` resets the client. The other side gets a reset when it writes again.
+  /// `.toClient` resets the client, after the latency of that direction. The other side gets a
+  /// reset when it writes again. Does nothing while the link is connecting.
   public func reset(_ direction: Direction) {
     change(direction) { $0.injectReset(from: $1) }
   }
 
-  /// Ends one direction: its reader gets the end of the stream, and its writer gets `EPIPE`. The
-  /// other direction stays open.
+  /// Ends one direction: after the latency, its reader gets the end of the stream; its writer gets
+  /// `EPIPE` when it writes. The other direction stays open.
   public func halfClose(_ direction: Direction) {
     change(direction) { $0.shutDownWriting($1) }
   }
 
   // MARK: Lasting faults
 
-  /// Makes a link half-open: bytes, ends and resets sent from now on do not arrive, and neither
-  /// side is notified. The writer's window fills.
+  /// Makes a link half-open: bytes, ends and resets sent from now on do not arrive, and the
+  /// writer's window fills. Neither side is notified. But a client that limits the time for
+  /// acknowledgements (`TCP_USER_TIMEOUT`) fails with `ETIMEDOUT` after that time.
   ///
-  /// The fault lasts for `duration`, or until `restore`.
+  /// The fault lasts for `duration`, or until `restore` or ``Simulation/heal()``.
   public func silence(_ direction: Direction = .both, for duration: Duration? = nil) {
     change(direction) { $0.silence($1) }
     changeLater(duration, direction) { $0.restore($1) }
   }
 
-  /// Ends a silence. Bytes written during it arrive now, as if they were sent again.
+  /// Ends a silence. Bytes written during it are sent again now, and arrive after the latency of
+  /// the link.
   public func restore(_ direction: Direction = .both) {
     change(direction) { $0.restore($1) }
   }
 
-  /// Clogs a direction: writes take nothing, as if the peer's window were zero.
+  /// Clogs a direction: its writer can write nothing, as if the peer's window were zero.
   ///
-  /// Bytes taken before still arrive. The fault lasts for `duration`, or until `unclog`.
+  /// Bytes written before still arrive. The fault lasts for `duration`, or until `unclog` or
+  /// ``Simulation/heal()``.
   public func clog(_ direction: Direction = .both, for duration: Duration? = nil) {
     change(direction) { $0.clog($1) }
     changeLater(duration, direction) { $0.unclog($1) }
   }
 
-  /// Ends a clog.
+  /// Ends a clog: the writer can write again.
   public func unclog(_ direction: Direction = .both) {
     change(direction) { $0.unclog($1) }
   }
@@ -99,13 +105,13 @@ public struct SimulatedLink: Sendable {
   /// Keeps the reader of a direction from reading: arriving bytes wait, until the window is full.
   ///
   /// An end of the stream waits too, but a reset is noticed. The fault lasts for `duration`, or
-  /// until `resumeReading`.
+  /// until `resumeReading` or ``Simulation/heal()``.
   public func stopReading(_ direction: Direction = .both, for duration: Duration? = nil) {
     change(direction) { $0.stopReading($1.other) }
     changeLater(duration, direction) { $0.resumeReading($1.other) }
   }
 
-  /// Lets the reader of a direction read again.
+  /// Lets the reader of a direction read again, after `stopReading`.
   public func resumeReading(_ direction: Direction = .both) {
     change(direction) { $0.resumeReading($1.other) }
   }
@@ -114,7 +120,8 @@ public struct SimulatedLink: Sendable {
 
   /// Flips one bit (0 to 7, 0 the lowest) of a byte that will be written in a direction.
   ///
-  /// `offset` counts the direction's bytes from 0. Bytes already written do not change.
+  /// `offset` counts the direction's bytes from 0. Bytes already written do not change. Another
+  /// `bit` traps.
   public func flipBit(_ bit: Int, ofByte offset: Int, _ direction: Direction) {
     precondition((0...7).contains(bit), "a byte has the bits 0 to 7")
     networkState { networkState in

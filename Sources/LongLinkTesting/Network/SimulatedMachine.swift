@@ -17,8 +17,9 @@ public struct SimulatedMachine: Sendable {
   /// Freezes the machine's process: no timer fires, and nothing is read or written.
   ///
   /// Its kernel keeps running: it acknowledges bytes and accepts connections, as after `SIGSTOP`.
-  /// The pause lasts for `duration`, or until `resume` or ``Simulation/heal()``. The simulation's
-  /// body runs on the machine "main", so pass a duration when you pause that.
+  /// The pause lasts for `duration`, or until `resume` or ``Simulation/heal()``, or until the
+  /// process crashes or starts. The simulation's body runs on the machine "main", so pass a
+  /// duration when you pause that.
   public func pause(for duration: Duration? = nil) {
     networkState { $0.pause(index) }
     networkState.after(duration) { $0.resume(index) }
@@ -32,12 +33,11 @@ public struct SimulatedMachine: Sendable {
   /// Whether the machine's process is paused.
   public var isPaused: Bool { networkState { $0.machines[index].isPaused } }
 
-  /// How far the machine's calendar is ahead of the world's, or behind it if negative; initially
-  /// zero.
+  /// The difference between the machine's calendar and ``Simulation/calendar``, positive if the
+  /// machine is ahead; initially zero. What ``moveClock(by:)`` has added comes on top of it.
   ///
-  /// Only the validity of certificates and tickets is judged by a machine's calendar.
-  /// ``Simulation/calendar`` is the world's. A new value counts when the calendar is next read, and
-  /// does not affect timers.
+  /// The machine's calendar only decides whether certificates and tickets are valid. A new value
+  /// counts when the calendar is next read, and does not affect timers.
   public var calendarOffset: Duration {
     get { .nanoseconds(calendar.value.load(ordering: .acquiring)) }
     nonmutating set {
@@ -47,8 +47,8 @@ public struct SimulatedMachine: Sendable {
 
   private var calendar: Box<Atomic<Int64>> { networkState { $0.machines[index].calendar } }
 
-  /// Moves the clocks of the machine's loops forward, as after a suspended machine wakes; timers in
-  /// between become due. A negative duration is a programming error.
+  /// Moves the clocks of the machine's loops, and its calendar, forward, as after a suspended
+  /// machine wakes. Timers in between become due. A negative duration traps.
   public func moveClock(by duration: Duration) {
     precondition(duration >= .zero, "a monotonic clock does not go back")
     networkState { $0.moveClock(of: index, by: duration.clampedNanoseconds) }

@@ -8,19 +8,23 @@ public import LongLinkTransport
 public struct SimulatedNetwork: Sendable {
   let networkState: SharedNetwork
 
-  /// The conditions of links made from now on, in both directions.
+  /// The conditions of links made from now on, in both directions; initially
+  /// ``LinkConditions/normal``. Those set for an address, or for a pair of machines, take
+  /// precedence.
   public var conditions: LinkConditions {
     get { networkState { $0.conditions.general } }
     nonmutating set { networkState { $0.conditions.general = newValue } }
   }
 
-  /// Sets the conditions of new links to an address, in both directions; nil for the default.
+  /// Sets the conditions of new links to an address, in both directions. With nil, ``conditions``
+  /// apply again.
   public func setConditions(_ conditions: LinkConditions?, to address: SocketAddress) {
     networkState { $0.conditions.byAddress[address] = conditions }
   }
 
-  /// Sets the conditions from one machine to another on new links, whichever side connects; nil for
-  /// the default. They take precedence over the conditions of an address.
+  /// Sets the conditions from one machine to another on new links, whichever side connects. They
+  /// take precedence over the conditions of an address. With nil, those of the address apply again,
+  /// or else ``conditions``.
   public func setConditions(
     _ conditions: LinkConditions?,
     from machine: SimulatedMachine,
@@ -30,25 +34,27 @@ public struct SimulatedNetwork: Sendable {
     networkState { $0.conditions.byPath[path] = conditions }
   }
 
-  /// How the network answers attempts to connect from now on; initially `normal`.
+  /// How the network answers attempts to connect from now on, unless `setConnects` says otherwise
+  /// for an address; initially `normal`.
   public var connects: ConnectBehavior {
     get { networkState { $0.conditions.connects } }
     nonmutating set { networkState { $0.conditions.connects = newValue } }
   }
 
-  /// Sets how the network answers attempts to connect to an address from now on; nil for
-  /// `connects`.
+  /// Sets how the network answers attempts to connect to an address from now on. With nil,
+  /// ``connects`` applies again.
   public func setConnects(_ behavior: ConnectBehavior?, to address: SocketAddress) {
     networkState { $0.conditions.connectsByAddress[address] = behavior }
   }
 
   // MARK: Partitions
 
-  /// Cuts two groups of machines off from each other: packets between them do not arrive, attempts
-  /// to connect get no answer, and no side is notified.
+  /// Cuts two groups of machines off from each other: packets between them do not arrive, and
+  /// attempts to connect get no answer. No side is notified. But a client that limits the time for
+  /// acknowledgements (`TCP_USER_TIMEOUT`) fails with `ETIMEDOUT` after that time.
   ///
-  /// Packets in flight still arrive. The partition lasts for `duration`, or until you heal it, or
-  /// until ``Simulation/heal()``.
+  /// Packets in flight still arrive. The partition lasts for `duration`, or until you call
+  /// ``NetworkPartition/heal()`` or ``Simulation/heal()``.
   @discardableResult
   public func partition(
     _ left: [SimulatedMachine],
@@ -58,7 +64,9 @@ public struct SimulatedNetwork: Sendable {
     part(left, from: Set(right.map(\.index)), duration)
   }
 
-  /// Cuts machines off from all others, including machines made later; otherwise like `partition`.
+  /// Cuts machines off from all others, including machines made later, but not from each other.
+  ///
+  /// Otherwise it is like ``partition(_:from:for:)``.
   @discardableResult
   public func isolate(
     _ machines: SimulatedMachine...,
@@ -80,9 +88,10 @@ public struct SimulatedNetwork: Sendable {
 
   // MARK: Names
 
-  /// Sets the addresses of a name, in order, and the time that a look-up takes.
+  /// Sets the addresses of a host name, in order, and the virtual time that a look-up takes.
   ///
-  /// The ports of the addresses are ignored. Unknown names are not found, except `localhost`.
+  /// The ports of the addresses are ignored, and a negative delay is 0. Look-ups of a name that was
+  /// not set fail, except `localhost`, which is 127.0.0.1.
   public func host(
     _ name: String,
     addresses: [SocketAddress],
@@ -95,7 +104,8 @@ public struct SimulatedNetwork: Sendable {
     networkState { $0.addresses.hosts[name] = record }
   }
 
-  /// Makes look-ups of a name fail after a delay, with a text and a code of `getaddrinfo`.
+  /// Makes look-ups of a host name fail after a virtual delay, with a text and a code of
+  /// `getaddrinfo`, such as `EAI_AGAIN`.
   public func failLookUps(
     of name: String,
     with reason: String,
@@ -117,12 +127,13 @@ public struct SimulatedNetwork: Sendable {
     }
   }
 
-  /// The links to an address, in order of creation.
+  /// The links to an address with at least one open side, in order of creation.
   public func links(to address: SocketAddress) -> [SimulatedLink] {
     links.filter { $0.destination == address }
   }
 
-  /// Breaks all links at the same time: both sides of each get a reset.
+  /// Breaks all links at the same virtual time, like ``SimulatedLink/lose()``: both sides of each
+  /// get a reset.
   public func loseAllLinks() {
     for link in links { link.lose() }
   }

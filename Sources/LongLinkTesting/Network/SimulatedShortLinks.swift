@@ -22,7 +22,8 @@ package struct SimulatedShortLinkOpener: ShortLinkOpener {
 }
 
 extension Way {
-  /// A way of short links to a ``SimulatedGateway``, for clients in a simulation.
+  /// Returns a way of short links to the ``SimulatedGateway`` at an address, for clients in a
+  /// simulation.
   public static func simulatedShort(to address: SocketAddress) -> Way {
     Way(short: SimulatedShortLinkOpener(to: address))
   }
@@ -31,7 +32,8 @@ extension Way {
 /// A gateway in a simulation: it listens at an address, and passes the connections that it accepts
 /// to a server as short links.
 ///
-/// Make it after the server has started, and close it before the simulation ends.
+/// Make it after the server has started, because connections before that are closed. Close it
+/// before the simulation ends.
 public final class SimulatedGateway: Sendable {
   /// The address where the gateway listens, with its actual port.
   public let address: SocketAddress
@@ -67,7 +69,8 @@ public final class SimulatedGateway: Sendable {
     self.loop = loop
   }
 
-  /// Starts a gateway on a loop of the simulation. Throws `SocketError` if it cannot listen there.
+  /// Starts a gateway on a loop of the simulation. Throws an error whose description names the
+  /// reason, such as `EADDRINUSE`, if it cannot listen at the address.
   public static func start(
     at address: SocketAddress, for server: LongLinkServer, on loop: EventLoop
   ) async throws -> SimulatedGateway {
@@ -81,7 +84,7 @@ public final class SimulatedGateway: Sendable {
     return SimulatedGateway(listener, at: address, on: loop)
   }
 
-  /// Stops listening. Short links that were accepted go on.
+  /// Stops listening. Short links that were accepted continue.
   public func close() async {
     await loop.run { [listener] in listener.value.close() }
   }

@@ -9,35 +9,39 @@ public struct ReceivedFrame: Hashable, Sendable {
   public let connection: Int
   /// The frame, even if it is invalid.
   public let frame: WireFrame
-  /// Whether the frame's checksum was correct.
+  /// Whether the frame's checksum was correct. In a dialect it is always true: damaged packets are
+  /// not recorded as frames.
   public let isIntact: Bool
   /// When the frame was read, by the clock of the peer's loop.
   public let time: LinkInstant
 }
 
-/// One message that a scripted peer received: an undamaged frame, or joined fragments.
+/// One whole message that a scripted peer received: an undamaged frame, or joined fragments.
+/// Renewals of credentials and the answers to them count as messages, too.
 public struct ReceivedMessage: Hashable, Sendable {
   /// The number of the connection on which the message arrived, from 1.
   public let connection: Int
   /// The kind: request, response, push or renewal.
   public let kind: WireFrame.Kind
-  /// Of a request or push, the message type; of a response, the code and the refused bit; of the
-  /// answer to a renewal, the code.
+  /// The tag of the frame: the message type of a request or push, the code and the refused bit of a
+  /// response, or the code of the answer to a renewal.
   public let tag: UInt32
-  /// The serial, which links a response to its request. All pushes have the same serial.
+  /// The serial, which links a response to its request. A correct peer sends all pushes with the
+  /// same serial.
   public let serial: UInt32
   /// The body, without metadata.
   public let body: [UInt8]
-  /// The metadata; nil without valid metadata.
+  /// The metadata; nil if the message has none, or if it is invalid.
   public let metadata: WireMetadata?
-  /// The message's number among all messages of its kind and tag on all connections, from 1.
+  /// The position of the message among all messages of its kind and tag, on all connections, from
+  /// 1.
   public let number: Int
   /// When the message's last byte was read, by the clock of the peer's loop.
   public let time: LinkInstant
 
-  /// The type of a request or push.
+  /// The message type of a request or push; meaningless for other kinds.
   public var type: MessageType { MessageType(tag: tag) }
-  /// The code of a response, or of the answer to a renewal.
+  /// The code of a response, or of the answer to a renewal; meaningless for other kinds.
   public var code: ResponseCode { ResponseCode(wire: tag) }
   /// Whether a response has the refused bit, so that no handler was called.
   public var isRefused: Bool { tag & Wire.refusedBit != 0 }
@@ -49,11 +53,12 @@ public struct ReceivedMessage: Hashable, Sendable {
 public struct ConnectionEnding: Hashable, Sendable {
   /// Who or what ended a connection.
   public enum Reason: Hashable, Sendable {
-    /// The other side sent its end.
+    /// The other side ended its stream.
     case endedByPeer
     /// The system reported an error, such as `ECONNRESET`, on reading or writing.
     case failed(errno: Int32)
-    /// The scripted peer closed or reset the connection.
+    /// The scripted peer closed or reset the connection. It also closes after bytes that are not
+    /// valid in its dialect.
     case closedHere
   }
 
@@ -61,13 +66,12 @@ public struct ConnectionEnding: Hashable, Sendable {
   public let connection: Int
   /// Who or what ended the connection.
   public let reason: Reason
-  /// Why securing the connection failed, or stopped working; nil if that did not end the
-  /// connection.
+  /// Why the connection could not be secured, or is no longer secure; nil without such a failure.
   public let securityFailure: SecurityFailure?
   /// Whether the peer ended the stream without the end of its security (TLS's close_notify), which
   /// anyone on the path can cause. False without security.
   public let isCutOff: Bool
-  /// The number of bytes received of a last, incomplete frame.
+  /// The number of received bytes that belong to an incomplete last frame.
   public let unfinishedBytes: Int
   /// When the end was noticed, by the clock of the peer's loop.
   public let time: LinkInstant
@@ -84,7 +88,7 @@ public struct ConnectionEnding: Hashable, Sendable {
 
 /// A snapshot of everything that a scripted peer has received.
 public struct PeerRecord: Sendable {
-  /// All frames, in the order of arrival.
+  /// All frames, damaged ones included, in the order of arrival.
   public internal(set) var frames: [ReceivedFrame] = []
   /// The requests, with fragments joined, in the order of completion.
   public internal(set) var requests: [ReceivedMessage] = []
@@ -92,19 +96,20 @@ public struct PeerRecord: Sendable {
   public internal(set) var responses: [ReceivedMessage] = []
   /// The pushes, with fragments joined, in the order of completion.
   public internal(set) var pushes: [ReceivedMessage] = []
-  /// On a server, clients' renewals, whose bodies are credentials; on a client, the answers to
-  /// them. In the order of completion.
+  /// On a server, the renewals of clients, with the new credentials as bodies; on a client, the
+  /// server's answers to renewals. In the order of arrival.
   public internal(set) var renewals: [ReceivedMessage] = []
   /// The streams, in the order of their first frames.
   public internal(set) var streams: [ReceivedStream] = []
-  /// The violations of a dialect in received bytes, each of which dropped a packet or ended a
-  /// connection, in the order of arrival.
+  /// On a server with a dialect, the violations of the dialect in received bytes, in the order of
+  /// arrival. Each has dropped a packet or ended a connection.
   public internal(set) var violations: [Violation] = []
-  /// The security of connections, by number, from when they are secure.
+  /// The security of each connection, by the connection's number. It appears when the connection
+  /// has become secure, and stays after its end.
   public internal(set) var security: [Int: ConnectionSecurity] = [:]
   /// How connections have ended so far, in the order of their ends.
   public internal(set) var endings: [ConnectionEnding] = []
-  /// The number of connections so far.
+  /// The number of connections made so far, including those that have ended.
   public internal(set) var connections = 0
 
   var streamIndices: [StreamKey: Int] = [:]
@@ -115,28 +120,30 @@ public struct PeerRecord: Sendable {
     counts[kind]?[tag] ?? 0
   }
 
-  /// The requests of one type, in the order of completion.
+  /// Returns the requests of one type, in the order of completion.
   public func requests(of type: MessageType) -> [ReceivedMessage] {
     requests.filter { $0.type == type }
   }
 
-  /// The pushes of one type, in the order of completion.
+  /// Returns the pushes of one type, in the order of completion.
   public func pushes(of type: MessageType) -> [ReceivedMessage] {
     pushes.filter { $0.type == type }
   }
 
-  /// The fields of the hello on a connection; nil if no valid hello came.
+  /// Returns the fields of the first hello on a connection; nil if there is none, or if it is
+  /// invalid.
   public func hello(on connection: Int) -> GreetingFields? {
     frames.first { $0.connection == connection && $0.frame.kind == .hello }?.frame.helloFields
   }
 
-  /// The numbers of the connections whose hellos named this client, in the order of the hellos.
+  /// Returns the numbers of the connections whose hellos contained this `client_id`, in the order
+  /// of the hellos.
   public func connections(of clientID: [UInt8]) -> [Int] {
     frames.filter { $0.frame.kind == .hello && $0.frame.helloFields?.clientID == clientID }
       .map(\.connection)
   }
 
-  /// The frames of one kind, in the order of arrival.
+  /// Returns the frames of one kind, damaged ones included, in the order of arrival.
   public func frames(of kind: WireFrame.Kind) -> [WireFrame] {
     frames.filter { $0.frame.kind == kind }.map(\.frame)
   }

@@ -4,9 +4,9 @@ public import LongLinkCore
 
 /// What a scripted peer has received of one stream: items, their end, credit and a cancel.
 ///
-/// A scripted server has one for each request that opens a stream. Each peer also has one for each
-/// other serial for which an item, an end or credit arrived, such as the serials of its own
-/// requests.
+/// The record of a scripted peer has one for each received request that opens a stream, and one for
+/// each other serial for which an item, an end or credit arrived, such as the serials of the peer's
+/// own requests. Damaged frames do not count.
 public struct ReceivedStream: Hashable, Sendable {
   /// The number of the connection that carried the stream, from 1.
   public let connection: Int
@@ -14,32 +14,36 @@ public struct ReceivedStream: Hashable, Sendable {
   public let serial: UInt32
   /// The type of the request; nil if this peer sent the request, or if it did not arrive.
   public internal(set) var type: MessageType?
-  /// The whole items, in the order of arrival, with fragments joined.
+  /// The items that have arrived completely, in the order of arrival.
   public internal(set) var items: [[UInt8]] = []
-  /// The credit that the received items have used, including an unfinished item's, in bytes.
+  /// The credit that the received items have used, in bytes, including the fragments of an
+  /// unfinished item. Each frame costs 16 bytes for its header, and its body.
   public internal(set) var creditUsed = 0
-  /// Whether the items have ended.
+  /// Whether an end frame has arrived, with which a requester ends its items. The items of a
+  /// responder end with its response, which does not set this.
   public internal(set) var hasEnded = false
-  /// The first credit in the request's metadata, in bytes; nil if there is none.
+  /// The first credit in the metadata of a received request, in bytes; nil if there is none.
   public internal(set) var firstCredit: UInt32?
-  /// The further grants of credit, in bytes, in the order of arrival.
+  /// The credit that each received credit frame granted, in bytes, in the order of arrival.
   public internal(set) var grants: [UInt32] = []
-  /// Whether the request was cancelled.
+  /// Whether a cancel of the request has arrived.
   public internal(set) var isCancelled = false
 
-  /// All credit that the other side has granted, in bytes.
+  /// The sum of ``firstCredit`` and ``grants``, in bytes. The first credit in a hello or welcome is
+  /// not included.
   public var creditGranted: Int {
     Int(firstCredit ?? 0) + grants.reduce(0) { $0 + Int($1) }
   }
 }
 
 extension PeerRecord {
-  /// Finds a stream by the serial of its request, by default on the first connection.
+  /// Returns the stream with the serial of its request, by default on the first connection; nil if
+  /// there is none.
   public func stream(_ serial: UInt32, on connection: Int = 1) -> ReceivedStream? {
     streamIndices[StreamKey(connection: connection, serial: serial)].map { streams[$0] }
   }
 
-  /// The streams whose requests have one type, in the order of arrival.
+  /// Returns the streams whose requests have one type, in the order of their first frames.
   public func streams(of type: MessageType) -> [ReceivedStream] {
     streams.filter { $0.type == type }
   }

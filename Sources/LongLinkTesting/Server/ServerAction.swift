@@ -28,13 +28,13 @@ public struct ServerAction: Sendable {
     case hold(count: Int, Order, Step)
   }
 
-  /// The order in which held actions are performed.
+  /// The order in which the actions of ``ServerAction/hold(untilThereAre:order:_:)`` are performed.
   public enum Order: Hashable, Sendable {
     /// In the order of the requests.
     case asReceived
     /// The last request first.
     case reversed
-    /// In a random order, which in a simulation depends on the seed.
+    /// In a random order. In a simulation, the seed determines it.
     case shuffled
   }
 
@@ -50,12 +50,12 @@ public struct ServerAction: Sendable {
     reply(code: .ok, body: body, metadata: metadata)
   }
 
-  /// Responds with 200 and a text in UTF-8.
+  /// Responds with 200 and a text in UTF-8 as the body.
   public static func reply(text: String) -> ServerAction {
     reply(Array(text.utf8))
   }
 
-  /// Responds with 200 and a message. A message that cannot be encoded is a programming error.
+  /// Responds with 200 and an encoded message as the body. A message that cannot be encoded traps.
   public static func reply(encoding message: some BodyEncodable) -> ServerAction {
     reply(message.wireBytes)
   }
@@ -69,17 +69,19 @@ public struct ServerAction: Sendable {
     frame { .response(to: $0.serial, code: code, body, metadata: metadata) }
   }
 
-  /// Responds with a code in the dialect's own numbers; in the native protocol, with 200.
+  /// Responds with a number that is sent as the dialect's own code, without translation. In the
+  /// native protocol, the code is 200.
   public static func reply(dialectCode: UInt32, body: [UInt8] = []) -> ServerAction {
     ServerAction(step: .ownCode(dialectCode, body))
   }
 
-  /// Responds with 200 in fragments of at most `size` bytes.
+  /// Responds with 200 and a body, in fragments of at most `size` bytes. A `size` below 1 traps.
   public static func replyInFragments(_ body: [UInt8], of size: Int) -> ServerAction {
     ServerAction(step: .frames { WireFrame.response(to: $0.serial, body).fragments(of: size) })
   }
 
-  /// Refuses the request: the response states that no handler was called.
+  /// Refuses the request with a code and a text as the body: the response states that no handler
+  /// was called.
   public static func refuse(
     _ code: ResponseCode,
     _ detail: String = "",
@@ -96,7 +98,7 @@ public struct ServerAction: Sendable {
 
   // MARK: Wrong responses
 
-  /// Responds twice with 200.
+  /// Sends the same response twice, with 200 and a body.
   public static func replyTwice(_ body: [UInt8] = []) -> ServerAction {
     ServerAction(step: .frames { Array(repeating: .response(to: $0.serial, body), count: 2) })
   }
@@ -109,17 +111,20 @@ public struct ServerAction: Sendable {
     frame { .response(to: $0.serial &+ difference, body) }
   }
 
-  /// Responds with 200 and a wrong checksum.
+  /// Responds with 200 and a wrong checksum. In a dialect without checksums, the last byte is
+  /// wrong.
   public static func corruptChecksum(_ body: [UInt8] = []) -> ServerAction {
     ServerAction(step: .corrupt { .response(to: $0.serial, body) })
   }
 
-  /// Sends the first bytes of a response 200, header included, and closes the connection.
+  /// Sends the first `count` bytes of the frame of a response with 200, header included, and closes
+  /// the connection.
   public static func cutFrame(_ body: [UInt8] = [], afterBytes count: Int) -> ServerAction {
     ServerAction(step: .all([.cut({ .response(to: $0.serial, body) }, count), .close]))
   }
 
-  /// Responds with 200, one byte of the frame at a time. Later output waits for the last byte.
+  /// Responds with 200, one byte of the frame at a time, with `interval` between two bytes by the
+  /// clock of the server's loop. Later output waits until the last byte has been written.
   public static func dribble(_ body: [UInt8] = [], every interval: Duration) -> ServerAction {
     ServerAction(
       step: .dribble(
@@ -131,21 +136,23 @@ public struct ServerAction: Sendable {
 
   // MARK: Other actions
 
-  /// Sends a frame made from the request.
+  /// Sends the frame that the closure makes from the request. The closure runs on the server's loop
+  /// and must not block.
   public static func frame(
     _ make: @escaping @Sendable (ReceivedMessage) -> WireFrame
   ) -> ServerAction {
     ServerAction(step: .frames { [make($0)] })
   }
 
-  /// Sends bytes made from the request.
+  /// Sends the bytes that the closure makes from the request. The closure runs on the server's loop
+  /// and must not block.
   public static func raw(
     _ make: @escaping @Sendable (ReceivedMessage) -> [UInt8]
   ) -> ServerAction {
     ServerAction(step: .raw(make))
   }
 
-  /// Sends bytes unchanged.
+  /// Sends bytes unchanged on the request's connection.
   public static func raw(_ bytes: [UInt8]) -> ServerAction {
     raw { _ in bytes }
   }
@@ -155,12 +162,14 @@ public struct ServerAction: Sendable {
     frame { _ in .push(type, body) }
   }
 
-  /// Sends a request on the request's connection. Find the response in the server's record.
+  /// Sends a request to the client on the request's connection. ``PeerRecord/responses`` of the
+  /// server has the response. Traps in a dialect in which servers cannot send requests.
   public static func ask(_ type: MessageType, _ body: [UInt8] = []) -> ServerAction {
     ServerAction(step: .ask(type, body))
   }
 
-  /// Sends a goaway on the request's connection, with the number of requests received on it.
+  /// Sends a goaway on the request's connection. It contains the number of requests received on
+  /// that connection.
   public static func goAway(
     code: ResponseCode = .draining,
     reason: String = "",
@@ -193,7 +202,8 @@ public struct ServerAction: Sendable {
   /// On Unix-domain sockets, which have no resets, the peer gets an end.
   public static let reset = ServerAction(step: .reset)
 
-  /// Stops reading from the connection, so that pings get no pongs.
+  /// Stops reading from the connection, so that pings get no pongs, until
+  /// ``SimulatedServer/resumeReading()``.
   public static let stopReading = ServerAction(step: .stopReading)
 
   /// Freezes the whole server, like ``SimulatedServer/freeze()``.
@@ -201,19 +211,19 @@ public struct ServerAction: Sendable {
 
   // MARK: Combined actions
 
-  /// Performs an action after a time, by the clock of the server's loop.
+  /// Performs an action after a time, by the clock of the server's loop. A negative time is 0.
   public static func delay(_ time: Duration, then action: ServerAction) -> ServerAction {
     ServerAction(step: .delay(time.clampedNanoseconds, action.step))
   }
 
-  /// Performs actions in order. A `delay` among them delays only its own action, a `pause` all
-  /// later ones.
+  /// Performs actions in order. A `delay` among them delays only its own action; a `pause` or
+  /// `wait` delays all later ones.
   public static func sequence(_ actions: [ServerAction]) -> ServerAction {
     ServerAction(step: .all(actions.map(\.step)))
   }
 
   /// Holds an action until `count` requests of its type are held on the connection, and then
-  /// performs all of them in the given order.
+  /// performs all of them in the given order. A `count` below 1 traps.
   ///
   /// ``SimulatedServer/releaseHeld()`` performs held actions before that.
   public static func hold(

@@ -22,25 +22,27 @@ public struct ServerHandshake: Sendable {
 
   let step: Step
 
-  /// A welcome that accepts all features of the client, and its heartbeat. It names no key space
-  /// and no end of the credential, so that requests do not run once and nothing is renewed.
+  /// A welcome that agrees to the client's features `metadata`, `fragments` and `streams`, and to
+  /// its heartbeat. It does not agree to `once`, and to `renewal` only if ``SimulatedServer`` has a
+  /// script for renewals (`onRenewal`).
   public static let normal = welcome()
 
-  /// A welcome that accepts those of these features which the client has, and the client's
-  /// heartbeat. The feature `streams` needs `metadata`, too.
+  /// A welcome that agrees to the features that are both in `features` and in the client's hello,
+  /// and to the client's heartbeat. The feature `streams` needs `metadata` and `fragments`, too;
+  /// nothing checks this.
   ///
   /// `streamCredit` is the first credit for the client's items in each stream, in bytes; 0 means
   /// the wire's default, 65,536. With 1, all items wait for ``ServerAction/credit(_:)``.
   ///
   /// If `credentialExpires` is not nil, the welcome says that the server accepts the client's
-  /// credential for that time. With the feature ``WireFeatures/renewal``, the server then also
-  /// accepts renewals.
+  /// credential for that time, and the server accepts each renewal for the same time, unless
+  /// `onRenewal` has set a script. The welcome contains ``WireFeatures/renewal`` only with such a
+  /// time or such a script.
   ///
-  /// If `keySpace` is not nil, it is the 16 bytes that name where the client's keys are kept, and
-  /// requests can run once: the welcome says so to a client with the feature
-  /// ``WireFeatures/once``. The simulated server keeps nothing: the script has the answers.
-  /// `keyRetention` is the time for which it claims to keep them, and `keyTime` the clock of its
-  /// store, in milliseconds.
+  /// `keySpace` is the 16 bytes that name where the client's keys are kept. The welcome contains
+  /// ``WireFeatures/once``, so that requests can run once, only if it is not nil. The simulated
+  /// server keeps no answers: the script has to give them. `keyRetention` is the time for which the
+  /// server claims to keep answers, and `keyTime` the time of its store, in milliseconds.
   public static func welcome(
     features: WireFeatures = [.metadata, .fragments, .streams, .renewal, .once],
     streamCredit: UInt32 = 65_536, credentialExpires: Duration? = nil,
@@ -52,7 +54,8 @@ public struct ServerHandshake: Sendable {
         features, streamCredit: streamCredit, credentialExpires: credentialExpires, once: once))
   }
 
-  /// Any frames in place of the welcome, in this order, such as a custom `WireFrame.welcome`.
+  /// Any frames in place of the welcome, in this order, such as a ``WireFrame`` that `welcome` has
+  /// made with unusual fields.
   public static func frames(_ frames: [WireFrame]) -> ServerHandshake {
     ServerHandshake(step: .frames(frames))
   }
@@ -60,7 +63,7 @@ public struct ServerHandshake: Sendable {
   /// No response; the connection stays open.
   public static let silent = frames([])
 
-  /// A goaway with a code, and a reason for people; then the connection is closed.
+  /// A goaway with a code and a reason for people to read; then the connection is closed.
   public static func refuse(
     _ code: ResponseCode,
     _ reason: String = ""

@@ -9,7 +9,8 @@ extension SimulatedServer {
   /// All frames received so far, on all connections, in the order of arrival.
   public var received: [ReceivedFrame] { record.frames }
 
-  /// The requests of one type received so far, in the order of completion.
+  /// Returns the requests of one type received so far, with fragments joined, in the order of
+  /// completion.
   public func requests(of type: MessageType) -> [ReceivedMessage] {
     record.requests(of: type)
   }
@@ -23,21 +24,22 @@ extension SimulatedServer {
   /// All streams received so far, in the order of their first frames.
   public var streams: [ReceivedStream] { record.streams }
 
-  /// The streams whose requests have one type, in the order of their first frames.
+  /// Returns the streams whose requests have one type, in the order of their first frames.
   public func streams(of type: MessageType) -> [ReceivedStream] {
     record.streams(of: type)
   }
 
-  /// The serials of the cancels received so far, in the order of arrival.
+  /// The serials of the cancels received so far, on all connections, in the order of arrival.
   public var cancels: [UInt32] { record.frames(of: .cancel).map(\.serial) }
 
-  /// The fields of all valid hellos received so far, in the order of arrival.
+  /// The fields of all valid hellos received so far, on all connections, in the order of arrival.
   public var hellos: [GreetingFields] { record.frames(of: .hello).compactMap(\.helloFields) }
 
-  /// The number of connections accepted so far.
+  /// The number of connections accepted so far, including those that have ended.
   public var connectionsAccepted: Int { record.connections }
 
-  /// Waits until `count` requests of a type have arrived, and returns the last of these.
+  /// Waits until `count` requests of a type have arrived since the start, and returns the last of
+  /// these. A `count` below 1 traps.
   ///
   /// Throws `CancellationError` if the task is cancelled or the server stops before that.
   @discardableResult
@@ -50,7 +52,8 @@ extension SimulatedServer {
     return requests(of: type)[count - 1]
   }
 
-  /// Waits until `count` pushes of a type have arrived, and returns the last of these.
+  /// Waits until `count` pushes of a type have arrived since the start, and returns the last of
+  /// these. A `count` below 1 traps.
   ///
   /// Throws `CancellationError` if the task is cancelled or the server stops before that.
   @discardableResult
@@ -63,10 +66,12 @@ extension SimulatedServer {
     return record.pushes(of: type)[count - 1]
   }
 
-  /// Waits until a stream of a type has arrived for which a condition holds, and returns it. The
-  /// condition is checked after each frame.
+  /// Waits until there is a stream of a type for which a condition holds, and returns it as it was
+  /// then.
   ///
-  /// Throws `CancellationError` if the task is cancelled or the server stops before that.
+  /// The condition is checked at once and after each frame. It must not block or use this server,
+  /// because a lock is held. Throws `CancellationError` if the task is cancelled or the server
+  /// stops before that.
   @discardableResult
   public func waitForStream(
     of type: MessageType,
@@ -100,7 +105,8 @@ extension SimulatedServer {
     }
   }
 
-  /// Waits until `count` connections have ended since the start, and returns all endings.
+  /// Waits until `count` connections have ended since the start, and returns the endings of all
+  /// connections that have ended by then.
   ///
   /// Throws `CancellationError` if the task is cancelled or the server stops before that.
   @discardableResult
@@ -113,9 +119,11 @@ extension SimulatedServer {
     return record.endings
   }
 
-  /// Waits until a condition on the record holds. It is checked after each change.
+  /// Waits until a condition on the record holds.
   ///
-  /// Throws `CancellationError` if the task is cancelled or the server stops before that.
+  /// The condition is checked at once and after each change. It must not block or use this server,
+  /// because a lock is held. Throws `CancellationError` if the task is cancelled or the server
+  /// stops before that.
   public func wait(
     until condition: @escaping @Sendable (PeerRecord) -> Bool, fileID: String = #fileID,
     line: Int = #line

@@ -11,17 +11,20 @@ extension SimulatedServer {
   }
 
   /// Ends the server's side of one connection, or by default of all, below the security: without
-  /// the security's own end (TLS's close_notify). Reading continues.
+  /// the security's own end (TLS's close_notify). Reading continues. Without security, it ends the
+  /// side after earlier output.
   public func endBelowSecurity(of connection: Int? = nil) {
     order { $0.endBelow(connection) }
   }
 
-  /// The security of connections, by number, from when they are secure.
+  /// The security of each connection, by the connection's number. It appears when the connection
+  /// has become secure, and stays after its end.
   public var security: [Int: ConnectionSecurity] { record.security }
 }
 
 extension ServerAction {
-  /// Sends bytes unchanged on the request's connection, below its security.
+  /// Sends bytes unchanged on the request's connection, below its security. Without security, it is
+  /// like `raw`.
   public static func rawBelowSecurity(_ bytes: [UInt8]) -> ServerAction {
     ServerAction(step: .rawBelow(bytes))
   }

@@ -4,11 +4,12 @@ internal import LongLinkDriver
 public import LongLinkCore
 
 extension SimulatedServer {
-  /// Responds to each request of a type with the closure's result.
+  /// Decodes each request of a type, and responds with 200 and the closure's result.
   ///
   /// The closure runs on the loop and must not block. If it throws a `Rejection`, the response has
-  /// its code and body; after any other error the code is 500. A request that cannot be decoded
-  /// gets 400.
+  /// its code and body. A request that cannot be decoded gets 400, as does a `BodyError` that the
+  /// closure throws. After any other error the code is 500, and the body is the error's text. A
+  /// result that cannot be encoded traps.
   public func on<
     Request: BodyDecodable & SendableMetatype, Reply: BodyEncodable & SendableMetatype
   >(_ type: MessageType, _ make: @escaping @Sendable (Request) throws -> Reply) {
@@ -25,8 +26,8 @@ extension SimulatedServer {
     }
   }
 
-  /// The decoded requests of a type that have arrived so far, in order of arrival. Throws
-  /// `BodyError` if one does not decode.
+  /// Returns the decoded requests of a type that have arrived so far, in order of completion.
+  /// Throws `BodyError` if one cannot be decoded.
   public func requests<Request: BodyDecodable>(
     of type: MessageType, as request: Request.Type
   ) throws(BodyError) -> [Request] {
@@ -35,7 +36,8 @@ extension SimulatedServer {
     return decoded
   }
 
-  /// Waits until `count` requests of a type have arrived, and returns the last of these.
+  /// Waits until `count` requests of a type have arrived since the start, and returns the last of
+  /// these, decoded. A `count` below 1 traps.
   ///
   /// Throws `BodyError` if it cannot be decoded, and `CancellationError` if the task is cancelled
   /// or the server stops before that.
@@ -48,8 +50,8 @@ extension SimulatedServer {
       as: request)
   }
 
-  /// The decoded items that each stream of a type has brought so far, an array for each stream in
-  /// order of arrival. Throws `BodyError` if one does not decode.
+  /// Returns the decoded items of all streams of a type so far: an array for each stream, in the
+  /// order of the streams' first frames. Throws `BodyError` if an item cannot be decoded.
   public func items<Item: BodyDecodable>(
     of type: MessageType, as item: Item.Type
   ) throws(BodyError) -> [[Item]] {
@@ -59,11 +61,12 @@ extension SimulatedServer {
   }
 
   /// Waits until there are `count` streams of a type for which a condition holds, and returns the
-  /// items of the last of these.
+  /// decoded items of the last of these. A `count` below 1 traps.
   ///
-  /// By default the condition is that the items have ended; it is checked after each frame. Throws
-  /// `BodyError` if an item cannot be decoded, and `CancellationError` if the task is cancelled or
-  /// the server stops before that.
+  /// By default the condition is that the items have ended. It is checked at once and after each
+  /// frame, and must not block or use this server, because a lock is held. Throws `BodyError` if an
+  /// item cannot be decoded, and `CancellationError` if the task is cancelled or the server stops
+  /// before that.
   @discardableResult
   public func waitForItems<Item: BodyDecodable>(
     of type: MessageType, as item: Item.Type, count: Int = 1,
@@ -75,15 +78,15 @@ extension SimulatedServer {
       .decodedItems(as: item)
   }
 
-  /// Pushes a message on one connection, or by default on all. A message that cannot be encoded is
-  /// a programming error.
+  /// Pushes an encoded message on one connection, or by default on all that are open. A message
+  /// that cannot be encoded traps.
   public func push(_ message: some PushMessage, to connection: Int? = nil) {
     push(Swift.type(of: message).pushType, message.wireBytes, to: connection)
   }
 }
 
 extension ReceivedMessage {
-  /// Decodes the body as a message. Throws `BodyError` if it does not decode.
+  /// Decodes the body as a message. Throws `BodyError` if it cannot be decoded.
   public func decoded<Message: BodyDecodable>(
     as message: Message.Type
   ) throws(BodyError) -> Message {
@@ -92,8 +95,8 @@ extension ReceivedMessage {
 }
 
 extension ReceivedStream {
-  /// Decodes the whole items as messages, in the order of arrival. Throws `BodyError` if one does
-  /// not decode.
+  /// Decodes the items that have arrived completely, in the order of arrival. Throws `BodyError` if
+  /// one cannot be decoded.
   public func decodedItems<Item: BodyDecodable>(
     as item: Item.Type
   ) throws(BodyError) -> [Item] {

@@ -23,7 +23,8 @@ internal import Synchronization
 /// ```
 ///
 /// Any thread may call its methods. Away from the server's loop, methods such as `push` return
-/// before the loop carries them out, in the order of the calls.
+/// before the loop carries them out, in the order of the calls. The server also stops when the last
+/// reference to it is gone.
 public final class SimulatedServer: Sendable {
   /// The server's event loop.
   public let loop: EventLoop
@@ -40,11 +41,12 @@ public final class SimulatedServer: Sendable {
   /// Starts a server, by default on the shared loop and on a free port of 127.0.0.1.
   ///
   /// With a dialect, kinds, message types and the library's codes are translated to and from the
-  /// dialect's wire format. Sending a frame that the dialect cannot express is a programming error.
-  /// With `security`, all connections are secured by it; see also ``securityFaults``.
+  /// dialect's wire format. Sending a frame that the dialect cannot express traps. With `security`,
+  /// all connections are secured by it; see also ``securityFaults``.
   ///
-  /// Throws the system's error if it cannot listen, such as `EADDRINUSE`, and
-  /// `invalidConfiguration` for a dialect that a server cannot use.
+  /// Throws an error whose description names the reason, such as `EADDRINUSE`, if it cannot listen,
+  /// and a `LongLinkError` with the code `invalidConfiguration` for a dialect that a server cannot
+  /// use.
   public static func start(
     on loop: EventLoop = .shared,
     at address: SocketAddress = .ipv4(127, 0, 0, 1, port: 0),
@@ -112,19 +114,22 @@ extension SimulatedServer {
     script.value.withLock { $0.rules[type] = .made(make) }
   }
 
-  /// Performs an action for each request of a type, after `delay` if there is one.
+  /// Performs an action for each request of a type, after `delay` if there is one. A later script
+  /// for the type replaces this one.
   public func on(_ type: MessageType, _ action: ServerAction, after delay: Duration? = nil) {
     let action = delay.map { .delay($0, then: action) } ?? action
     script.value.withLock { $0.rules[type] = .listed([action], taken: 0) }
   }
 
-  /// Performs the first action for the first request of a type, and so on. The last action repeats.
+  /// Performs the first action for the first request of a type, the second for the second, and so
+  /// on. The last action repeats. A later script for the type replaces this one. An empty array
+  /// traps.
   public func on(_ type: MessageType, _ actions: [ServerAction]) {
     precondition(!actions.isEmpty, "a list of actions must not be empty")
     script.value.withLock { $0.rules[type] = .listed(actions, taken: 0) }
   }
 
-  /// The response to hellos from now on.
+  /// The response to hellos that arrive from now on; initially ``ServerHandshake/normal``.
   public var handshake: ServerHandshake {
     get { script.value.withLock { $0.handshake } }
     set { script.value.withLock { $0.handshake = newValue } }
@@ -147,30 +152,35 @@ extension SimulatedServer {
 // MARK: - Orders
 
 extension SimulatedServer {
-  /// Pushes a message on one connection, or by default on all.
+  /// Pushes a message on one connection, by its number from 1, or by default on all that are open.
   public func push(_ type: MessageType, _ body: [UInt8] = [], to connection: Int? = nil) {
     send(.push(type, body), to: connection)
   }
 
-  /// Sends a frame on one connection, or by default on all.
+  /// Sends a frame on one connection, by its number from 1, or by default on all that are open.
   public func send(_ frame: WireFrame, to connection: Int? = nil) {
     order { $0.send(frame, to: connection) }
   }
 
-  /// Sends bytes unchanged on one connection, or by default on all.
+  /// Sends bytes unchanged on one connection, by its number from 1, or by default on all that are
+  /// open.
   public func send(bytes: [UInt8], to connection: Int? = nil) {
     order { $0.send(.bytes(bytes), to: connection) }
   }
 
-  /// Sends bytes one at a time on one connection, or by default on all. Later output waits.
+  /// Sends bytes one at a time, with `interval` between two of them, on one connection, or by
+  /// default on all that are open. Later output of the connection waits until the last byte has
+  /// been written.
   public func dribble(_ bytes: [UInt8], every interval: Duration, to connection: Int? = nil) {
     order { $0.send(.dribble(bytes, every: interval.clampedNanoseconds), to: connection) }
   }
 
-  /// Sends a request on one connection, or by default on the newest, and waits for the response.
+  /// Sends a request on one connection, or by default on the newest open one, and waits for the
+  /// response, whatever its code.
   ///
-  /// Throws an error that says how the connection has ended, if it is not open or ends first, and
-  /// `CancellationError` if the task is cancelled or the server stops.
+  /// Throws an error whose description says why there can be no response, if the connection is not
+  /// open or ends first, and `CancellationError` if the task is cancelled or the server stops.
+  /// Traps in a dialect in which servers cannot send requests.
   public func ask(
     _ type: MessageType,
     _ body: [UInt8] = [],
@@ -187,8 +197,8 @@ extension SimulatedServer {
     }
   }
 
-  /// Sends a goaway on one connection, or by default on each, with the number of requests received
-  /// on it.
+  /// Sends a goaway on one connection, or by default on all that are open. It contains the number
+  /// of requests received on the connection.
   ///
   /// It asks the client to move: with `ResponseCode.unauthenticated` because its credential has
   /// expired, with any other code because the server drains.
@@ -231,18 +241,19 @@ extension SimulatedServer {
     order { $0.send(.end, to: nil) }
   }
 
-  /// Stops reading from all connections, including later ones.
+  /// Stops reading from all connections, including later ones, until ``resumeReading()``.
   public func stopReading() {
     order { $0.setReading(false) }
   }
 
-  /// Resumes reading, even if an action stopped it.
+  /// Reads from all connections again, even from those that ``ServerAction/stopReading`` has
+  /// stopped.
   public func resumeReading() {
     order { $0.setReading(true) }
   }
 
-  /// Freezes the server like a stopped process: it does not accept, read or write. Peers can
-  /// connect and send while the system has room, but get no response.
+  /// Freezes the server like a stopped process, until ``thaw()``: it does not accept, read or
+  /// write. Peers can connect and send while the system has room, but get no response.
   public func freeze() {
     order { $0.setFrozen(true) }
   }
@@ -252,7 +263,8 @@ extension SimulatedServer {
     order { $0.setFrozen(false) }
   }
 
-  /// Performs held actions, connection by connection, in the order of the requests.
+  /// Performs all actions that ``ServerAction/hold(untilThereAre:order:_:)`` holds, connection by
+  /// connection, in the order of the requests.
   public func releaseHeld() {
     order { $0.releaseHeld() }
   }

@@ -15,7 +15,7 @@ public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
     )
   }
 
-  /// The next 64 random bits.
+  /// Returns the next 64 random bits.
   public mutating func next() -> UInt64 {
     let result = Self.rotate(state.1 &* 5, by: 7) &* 9
     let shifted = state.1 << 17

@@ -19,10 +19,10 @@ internal import Synchronization
 /// try await server.start()
 /// ```
 ///
-/// A crash immediately cuts the run's loops off from the network. They continue as a ghost, so that
-/// all tasks and continuations on them end: tasks of the run are cancelled, and the closures passed
-/// to `atEnd` run. The actions of a ghost should not count: code that counts what a process did has
-/// to check ``Run/isAlive`` first. Any thread may use a process.
+/// A crash immediately cuts the run's loops off from the network. The run goes on as a *ghost*, so
+/// that its tasks and continuations can end: its tasks are cancelled, and the closures passed to
+/// `atEnd` run. Code that counts what a process did should skip ghosts: check ``Run/isAlive``
+/// first. Any thread may use a process.
 public final class SimulatedProcess: Sendable {
   /// A way for a process to crash.
   public enum Crash: Hashable, Sendable {
@@ -62,16 +62,19 @@ public final class SimulatedProcess: Sendable {
     machine = simulation.machine(named: name)
   }
 
-  /// The current run; nil before the first start and after a crash.
+  /// The current run; nil before the first start, after a crash, and after a body has thrown an
+  /// error.
   public var current: Run? { state.withLock { $0.current } }
 
-  /// Whether the process runs.
+  /// Whether the process has been started and has not crashed since.
   public var isRunning: Bool { current != nil }
 
-  /// Starts the process, and returns after its body. Throws the body's error, even after a crash.
+  /// Starts the process, and returns its new run once the body has returned.
   ///
-  /// A running process crashes first, as by ``Crash/process``. `losingState` makes the process's
-  /// state anew, if it has one.
+  /// A running process crashes first, as by ``Crash/process``. If the body throws, the process
+  /// crashes, and the error is thrown. If the process crashes while its body runs, this function
+  /// still waits for the body. Cancelling the calling task cancels the body. With `losingState`,
+  /// the state of a process that was made with one is made anew.
   @discardableResult
   public func start(
     losingState: Bool = false, fileID: String = #fileID, line: Int = #line
@@ -100,7 +103,8 @@ public final class SimulatedProcess: Sendable {
     return run
   }
 
-  /// Crashes the process immediately. Does nothing if it does not run.
+  /// Crashes the process immediately, by default like a process that is killed. Does nothing if it
+  /// does not run.
   public func crash(_ crash: Crash = .process) {
     guard let run = state.withLock({ $0.current.take() }) else { return }
     run.die()
@@ -114,7 +118,7 @@ public final class SimulatedProcess: Sendable {
 extension SimulatedProcess {
   /// A run of a process, from a start to a crash.
   public final class Run: Sendable {
-    /// The number of the start, from 1.
+    /// The number of this start among all starts of the process, from 1.
     public let number: Int
     /// The loop that the body runs on.
     public let loop: EventLoop
@@ -155,10 +159,11 @@ extension SimulatedProcess {
       return loop
     }
 
-    /// Registers the cleanup of a part of the process. It runs after a crash, the last one first.
+    /// Registers cleanup for a part of the process, to be run on the run's loop after a crash, the
+    /// last one first. Without a crash it does not run.
     ///
-    /// If the run is already over, for example because it crashed during its body, the cleanup runs
-    /// now.
+    /// If the cleanup of the run has already finished, for example because it crashed during its
+    /// body, this one starts now.
     public func atEnd(_ work: @escaping @Sendable () async -> Void) {
       let isLate = state.withLock { state in
         state.atEnd.append(work)
@@ -167,7 +172,8 @@ extension SimulatedProcess {
       if isLate { haunt() }
     }
 
-    /// Starts a task of the process, by default on the run's loop. A crash cancels it.
+    /// Starts a task of the process, by default on the run's loop. A crash cancels it. After a
+    /// crash, a new task is cancelled at once.
     @discardableResult
     public func spawn<T: Sendable>(
       on loop: EventLoop? = nil, fileID: String = #fileID, line: Int = #line,

@@ -31,7 +31,7 @@ extension Simulation {
     return SimulatedMachine(index: index, networkState: networkState, name: name)
   }
 
-  /// Returns the machine of one of the simulation's loops.
+  /// Returns the machine of one of the simulation's loops. Traps for any other loop.
   public func machine(of loop: EventLoop) -> SimulatedMachine {
     guard let driver = loop.driver as? SimulatedDriver, driver.networkState === networkState else {
       preconditionFailure("the loop does not belong to this simulation")
@@ -51,7 +51,8 @@ extension Simulation {
     }
   }
 
-  /// Makes a process, which does not run yet. Each start runs its body.
+  /// Makes a process on a new machine of the same name. It does not run yet; each start runs its
+  /// body.
   ///
   /// Values that the body captures survive a crash, like the contents of a disk.
   public func process(
@@ -63,7 +64,7 @@ extension Simulation {
 
   /// Makes a process with a state that survives crashes, until a start with `losingState`.
   ///
-  /// `state` makes the state at the first start, and after its loss.
+  /// `state` makes the state at the first start, and anew at each start with `losingState`.
   public func process<State: Sendable>(
     named name: String,
     state: @escaping @Sendable () -> State,
@@ -81,8 +82,9 @@ extension Simulation {
     }
   }
 
-  /// Ends all lasting faults: silences, clogs, pauses, partitions, stopped readers, pending bit
-  /// flips and faults of connecting. Conditions, names, clocks and crashed processes do not change.
+  /// Ends all lasting faults: silences, clogs, pauses, partitions, stopped readers and pending bit
+  /// flips. Sets all behaviors of connecting to `normal`. Link conditions, names, clocks, calendars
+  /// and crashed processes do not change.
   public func heal() {
     networkState { $0.heal() }
   }

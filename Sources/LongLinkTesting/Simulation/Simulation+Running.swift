@@ -8,10 +8,12 @@ internal import Synchronization
 extension Simulation {
   /// Runs a body as a task on the main loop, together with the rest of the simulation.
   ///
-  /// Returns the body's result or throws its error. A body that cannot finish is cancelled, and
-  /// abandoned if it ignores that; then ``SimulationError`` is thrown, with the place at which the
-  /// body waited. The world stops afterwards, and a later `run` continues from there. Only one
-  /// `run` is allowed at a time.
+  /// Returns the body's result or throws its error. If the body cannot finish, it is cancelled, and
+  /// ``SimulationError`` is thrown, with the place at which the body waited. A body that does not
+  /// end after the cancellation is abandoned. If the calling task is cancelled, so is the body.
+  ///
+  /// The simulation stops afterwards, and a later `run` continues from there. A second `run` at the
+  /// same time traps.
   public func run<T: Sendable>(
     fileID: String = #fileID, line: Int = #line,
     _ body: @escaping @Sendable () async throws -> T
@@ -31,9 +33,10 @@ extension Simulation {
     }
   }
 
-  /// Runs a body as `run` does, and blocks the thread; for tests that are not `async`.
+  /// Runs a body like ``run(fileID:line:_:)``, but blocks the calling thread until it has ended;
+  /// for tests that are not `async`.
   ///
-  /// Do not call it on a loop of a simulation.
+  /// It traps on a loop of this simulation.
   public func runBlocking<T: Sendable>(
     fileID: String = #fileID, line: Int = #line,
     _ body: @escaping @Sendable () async throws -> T

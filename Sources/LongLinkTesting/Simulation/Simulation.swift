@@ -24,11 +24,13 @@ internal import Synchronization
 /// You inject faults into links (``SimulatedNetwork/links``), paths between machines (``network``),
 /// machines (``machine(of:)``) and processes (``process(named:_:)``).
 public final class Simulation: Sendable {
-  /// Bounds of a simulation.
+  /// The bounds and options of a ``Simulation``.
   public struct Configuration: Sendable {
-    /// The most virtual time that one `run` may take; a day by default.
+    /// The most virtual time that one `run` may take; a day by default. A longer one throws an
+    /// error with the code `timeLimit`.
     public var timeLimit: Duration
-    /// The most turns of loops at one instant of virtual time; a million by default.
+    /// The most turns that all loops together may take at one instant of virtual time; a million by
+    /// default. More make `run` throw an error with the code `busy`.
     public var turnLimit: Int
     /// The number of last events that `trace` keeps; 4,096 by default.
     public var traceCapacity: Int
@@ -58,11 +60,11 @@ public final class Simulation: Sendable {
     }
   }
 
-  /// The seed that determines the run.
+  /// The seed that determines all random numbers of the simulation.
   public let seed: UInt64
   /// The configuration, with the simulation's bounds.
   public let configuration: Configuration
-  /// The loop on which bodies run, named "main".
+  /// The loop that runs the body of each `run`. It is named "main", as its machine is.
   public let mainLoop: EventLoop
   /// The network between the loops, with its conditions and faults.
   public let network: SimulatedNetwork
@@ -74,7 +76,8 @@ public final class Simulation: Sendable {
   private let generator: Mutex<SeededGenerator>
   let origin: SeededGenerator
 
-  /// Makes a new world at time 0.
+  /// Makes a simulation whose virtual time begins at 0. The seed determines all of its random
+  /// numbers.
   public init(seed: UInt64 = 0, configuration: Configuration = Configuration()) {
     self.seed = seed
     self.configuration = configuration
@@ -136,12 +139,14 @@ extension Simulation {
   /// The virtual time, which begins at 0. Any thread may read it.
   public var now: LinkInstant { networkState.now }
 
-  /// The date in seconds since 1970, on all machines without a ``SimulatedMachine/calendarOffset``.
+  /// The date in seconds since 1970, which each machine has unless
+  /// ``SimulatedMachine/calendarOffset`` or ``SimulatedMachine/moveClock(by:)`` has changed its
+  /// own.
   ///
-  /// A simulation begins at 2026-01-01T00:00:00Z, and its date moves on with virtual time. Only the
-  /// validity of certificates and tickets is judged by it: set it to a date at which your
+  /// A simulation begins at 2026-01-01T00:00:00Z, and its date moves on with virtual time. It only
+  /// decides whether certificates and tickets are valid: set it to a date at which your
   /// certificates are valid, before or during a run. Timers do not follow it. To replay a run, set
-  /// the same date. Any thread may use it. It traps for a date before 1970 or after 9999.
+  /// the same date. Any thread may use it. Setting a date before 1970 or after 9999 traps.
   public var calendar: Int64 {
     get { networkState { $0.calendarOrigin + $0.now.nanoseconds / 1_000_000_000 } }
     set {
@@ -153,7 +158,8 @@ extension Simulation {
   /// The clock of the main loop, for code that takes a clock.
   public var clock: EventLoopClock { mainLoop.clock }
 
-  /// Waits for a virtual time. Throws `CancellationError` if the task is cancelled first.
+  /// Waits for a duration of virtual time, on the main loop. Throws `CancellationError` if the task
+  /// is cancelled first.
   public func sleep(
     for duration: Duration, fileID: String = #fileID, line: Int = #line
   ) async throws(CancellationError) {
@@ -176,7 +182,7 @@ extension Simulation {
 
   /// Starts a task in the simulation, by default on the main loop.
   ///
-  /// The task makes progress during any `run`.
+  /// The task makes progress only while a `run` is in progress.
   @discardableResult
   public func spawn<T: Sendable>(
     on loop: EventLoop? = nil, fileID: String = #fileID, line: Int = #line,
@@ -193,7 +199,7 @@ extension Simulation {
 // MARK: - Open resources, and the trace
 
 extension Simulation {
-  /// The open streams, a line each; empty if none was leaked.
+  /// A description of each open end of the simulated links; empty if all are closed.
   public var openStreams: [String] {
     let names = loops.map(\.name)
     return networkState { $0.openStreams(loopNames: names) }
@@ -206,9 +212,9 @@ extension Simulation {
     }
   }
 
-  /// The loops with timers, a line each with the time of the earliest; empty if none is set.
+  /// The loops that have timers, each with the time of its earliest one; empty if no timer is set.
   ///
-  /// Read it in the simulation, or while no `run` is in progress.
+  /// Read it on a loop of the simulation, or while no `run` is in progress; otherwise it traps.
   public var pendingTimers: [String] { earliestTimers.map { "\($0.loop): \($0.deadline)" } }
 
   /// The loops with timers, each with the time of its earliest timer.
@@ -231,22 +237,26 @@ extension Simulation {
     package let deadline: LinkInstant
   }
 
-  /// The last events of the network and advances of time, a line each, oldest first.
+  /// Descriptions of the last events (of links, machines, processes and time), oldest first: at
+  /// most ``Simulation/Configuration/traceCapacity`` of them.
   public var trace: [String] {
     networkState { networkState in
       networkState.trace.lines(machines: networkState.machines.map(\.name))
     }
   }
 
-  /// A hash of all events since the beginning. Two runs with the same hash had the same events.
+  /// A hash of all events since the simulation was made. If it is equal in two runs, they have
+  /// almost certainly had the same events.
   public var traceHash: UInt64 { networkState { $0.trace.hash } }
 
-  /// The first hundred pieces of work that came from outside while the simulation ran, in order.
+  /// The first hundred jobs that threads outside the simulation gave to its loops during a `run`,
+  /// in order of arrival.
   ///
   /// A run with escapes may differ when you repeat it.
   public var escapes: [SimulationEscape] { networkState.watch.escapes }
 
-  /// The number of events since the beginning.
+  /// The number of all events since the simulation was made, including those that ``trace`` no
+  /// longer contains.
   public var traceCount: UInt64 { networkState { $0.trace.count } }
 
   /// Sets a callback for each event, which also gets the bytes that were written or arrived.

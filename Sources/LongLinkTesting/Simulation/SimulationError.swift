@@ -15,12 +15,13 @@ public struct SimulationError: Error, Hashable, Sendable {
     private let name: Name
 
     /// No event is left, and the body still waits: for a response that never comes, or for work
-    /// from outside the simulation, which did not come within `foreignGrace` (5 seconds of real
-    /// time by default).
+    /// from outside the simulation, which did not come within
+    /// ``Simulation/Configuration/foreignGrace`` (5 seconds of real time by default).
     public static let stuck = Code(name: .stuck)
-    /// The body needed more virtual time than `timeLimit`.
+    /// The body needed more virtual time than ``Simulation/Configuration/timeLimit``.
     public static let timeLimit = Code(name: .timeLimit)
-    /// Loops kept working without virtual time advancing: some code wakes itself endlessly.
+    /// Loops took more turns than ``Simulation/Configuration/turnLimit`` while virtual time stood
+    /// still: some code wakes itself endlessly.
     public static let busy = Code(name: .busy)
 
     /// The code's name.
@@ -31,17 +32,20 @@ public struct SimulationError: Error, Hashable, Sendable {
   public let code: Code
   /// The virtual time of the failure.
   public let time: LinkInstant
-  /// The file in which the body waited, as its module and name, like `#fileID`: the place of its
-  /// only known wait, or else of its other tasks' only known wait; otherwise the place of `run`.
+  /// The file in which the body waited, as its module and name, like `#fileID`.
   ///
-  /// Known waits are `sleep` of a ``Simulation``, and those of ``SimulatedServer`` and
-  /// ``SimulatedClient``. A test can record its issue at this place.
+  /// If exactly one wait of the body is known, this is its file. If the body has no known wait, and
+  /// exactly one of the other tasks has (sleeps aside), it is the file of that wait. Otherwise it
+  /// is the file of the call of `run`. Known waits are ``Simulation/sleep(for:fileID:line:)`` and
+  /// those of ``SimulatedServer`` and ``SimulatedClient``. A test can record its issue at this
+  /// place.
   public var fileID: String { place.fileID }
-  /// The number of the line in `fileID`, from 1.
+  /// The number of the line in ``fileID`` at which the body waited, from 1.
   public var line: Int { place.line }
   package let place: SourcePlace
-  /// The state at that time: the waits of tasks and their places, the requests, streams and
-  /// handlers that have not ended, loops with their timers, connections, and the last events.
+  /// A description of the simulation at ``time``, on several lines: the waits of tasks and their
+  /// places, the requests, streams and handlers that have not ended, loops with their timers,
+  /// connections, and the last events.
   public let state: String
 }
 

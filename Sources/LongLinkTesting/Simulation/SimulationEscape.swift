@@ -5,16 +5,17 @@ internal import LongLinkCLibrary
 public import LongLinkCore
 internal import Synchronization
 
-/// Work that came from another thread to a loop of a running simulation. Some task has left the
+/// A job that another thread gave to a loop of a running simulation. Some task has left the
 /// simulation and come back, at a time that does not depend on the seed.
 public struct SimulationEscape: Hashable, Sendable {
-  /// The name of the loop that the work came to.
+  /// The name of the loop that got the job.
   public let loop: String
-  /// The name of the task that sent the work, or else a description of the job; nil without both.
+  /// The name of the task that gave the job; without a name, a description of the job; nil if
+  /// neither is known.
   public let task: String?
-  /// The name of the thread that the work came from.
+  /// The name of the thread that gave the job.
   public let thread: String
-  /// The virtual time at which the work arrived.
+  /// The virtual time at which the job arrived.
   public let time: LinkInstant
 }
 

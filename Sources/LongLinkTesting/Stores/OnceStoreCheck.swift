@@ -2,12 +2,14 @@
 
 public import LongLinkOnceStore
 
-/// Checks the calls of an `OnceStore`: what each returns, in which state and at which time.
+/// A check of an `OnceStore` of your own: it calls the store, and compares the results with what a
+/// server relies on.
 ///
-/// It does not check `full`, two processes at once, the application's transaction, nor the clock
-/// when the system's time is set. Test these yourself if your store has them.
+/// It does not check the finding `full`, two processes that share the store, transactions of the
+/// application, or a clock when the system's time is set. Test these yourself if your store has
+/// them.
 ///
-/// A test of a store of your own; leave `restart` out if the store does not outlive its process:
+/// This is a test of a store. Leave `restart` out if the store does not outlive its process:
 ///
 /// ```swift
 /// @Test func `the store keeps what a server relies on`() async throws {
@@ -24,8 +26,7 @@ public import LongLinkOnceStore
 /// }
 /// ```
 ///
-/// The store needs room for 100 records and for an answer of 65,536 bytes. A finding says what the
-/// store did and what it should have done. What a store throws is thrown on.
+/// The store needs room for 100 records and for an answer of 65,536 bytes.
 public struct OnceStoreCheck: Sendable {
   let make: @Sendable () async throws -> any OnceStore
   let restart: (@Sendable (any OnceStore) async throws -> any OnceStore)?
@@ -55,7 +56,10 @@ public struct OnceStoreCheck: Sendable {
     self.make = make
   }
 
-  /// Runs the check, and returns what it has found: nothing if the store is right.
+  /// Runs the check, and returns a description of each mistake: what the store did, and what it
+  /// should have done. The array is empty if the store is right.
+  ///
+  /// An error that the store or one of the closures throws ends the check, and is thrown.
   public func findings() async throws -> [String] {
     var findings: [String] = []
     for part in parts {

@@ -16,8 +16,9 @@ public struct WireFeatures: OptionSet, Hashable, Sendable {
   public static let fragments = WireFeatures(rawValue: 2)
   /// Requests may carry items in either direction. Needs `metadata` and `fragments`.
   public static let streams = WireFeatures(rawValue: 4)
-  /// A client's credential can be renewed on the connection.
+  /// The client may renew its credential on the connection.
   public static let renewal = WireFeatures(rawValue: 8)
-  /// Requests of the client may run once, under keys. Needs `metadata`.
+  /// Requests of the client may run once: the server keeps the answers under keys. Needs
+  /// `metadata`.
   public static let once = WireFeatures(rawValue: 16)
 }

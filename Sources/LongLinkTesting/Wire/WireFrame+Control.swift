@@ -6,6 +6,11 @@ public import LongLinkCore
 // Frames about the link itself. Times are sent in whole milliseconds; nil and 0 mean the default.
 extension WireFrame {
   /// Makes a client's hello. A `clientID` of another length than 16 bytes is left out.
+  ///
+  /// Times are sent in milliseconds, rounded up. Numbers of 0 and times of nil or zero mean the
+  /// wire's defaults: a `maxBody` of 16,777,216 bytes, a `maxInFlight` of 1,024 requests, a
+  /// `heartbeatInterval` of 30 s, a `heartbeatTimeout` of 10 s, and a `streamCredit` of 65,536
+  /// bytes.
   public static func hello(
     version: UInt32 = 1,
     features: WireFeatures = [.metadata, .fragments],
@@ -33,7 +38,12 @@ extension WireFrame {
     return WireFrame(.hello, serial: Wire.handshakeSerial, body: hello.wireBytes)
   }
 
-  /// Makes a server's response to a hello. A `keySpace` whose length is not 16 bytes is left out.
+  /// Makes a welcome, a server's response to a hello. A `keySpace` of another length than 16 bytes
+  /// is left out.
+  ///
+  /// Times are sent in milliseconds, rounded up, and `keyTime` is in milliseconds, too. Numbers of
+  /// 0 and times of nil or zero mean the wire's defaults, as in a hello. Without
+  /// `credentialExpires`, the credential has no end.
   public static func welcome(
     version: UInt32 = 1,
     features: WireFeatures = [.metadata, .fragments],
@@ -65,7 +75,12 @@ extension WireFrame {
     return WireFrame(.welcome, serial: Wire.handshakeSerial, body: welcome.wireBytes)
   }
 
-  /// Makes a goaway. `requestsAccepted` is the number of requests that its sender has accepted.
+  /// Makes a goaway. `requestsAccepted` is the number of the receiver's requests on this connection
+  /// that the sender has accepted.
+  ///
+  /// The receiver waits `retryAfter`, and a random part of `spread`, before it connects again; nil
+  /// means 0, and both are sent in milliseconds, rounded up. `alternatives` are other servers, as
+  /// `host:port`.
   public static func goAway(
     code: ResponseCode = .draining,
     reason: String = "",
@@ -85,12 +100,13 @@ extension WireFrame {
     return WireFrame(.goaway, serial: Wire.goawaySerial, body: goAway.wireBytes)
   }
 
-  /// Makes a client's frame that renews its credential.
+  /// Makes a frame with which a client renews its credential.
   public static func renewal(_ credential: [UInt8]) -> WireFrame {
     WireFrame(.renewal, body: credential)
   }
 
-  /// Makes a server's answer to a client's renewal.
+  /// Makes a server's answer to a renewal. `credentialExpires` is sent in milliseconds, rounded up;
+  /// nil means that the credential has no end.
   public static func renewed(
     _ code: ResponseCode = .ok, credentialExpires: Duration? = nil, reason: String = ""
   ) -> WireFrame {
@@ -99,7 +115,7 @@ extension WireFrame {
     return WireFrame(.renewal, tag: code.rawValue, body: renewed.wireBytes)
   }
 
-  /// The fields of a hello; nil for other frames and invalid hellos.
+  /// The fields of this hello; nil if this is another frame or an invalid hello.
   public var helloFields: GreetingFields? {
     guard kind == .hello, let hello = Hello(wire: body[...]) else {
       return nil
@@ -122,7 +138,7 @@ extension WireFrame {
     )
   }
 
-  /// The fields of a welcome; nil for other frames and invalid welcomes.
+  /// The fields of this welcome; nil if this is another frame or an invalid welcome.
   public var welcomeFields: GreetingFields? {
     guard kind == .welcome, let welcome = Welcome(wire: body[...]) else {
       return nil
@@ -145,7 +161,7 @@ extension WireFrame {
     )
   }
 
-  /// The fields of a server's answer to a renewal; nil for other frames and invalid answers.
+  /// The fields of this answer to a renewal; nil if this is another frame or an invalid answer.
   public var renewedFields: RenewedFields? {
     guard kind == .renewal, let renewed = Renewed(wire: body[...]) else { return nil }
     return RenewedFields(
@@ -171,44 +187,51 @@ extension WireFrame {
 
 /// The fields of a hello or a welcome. Absent fields are 0 or empty.
 public struct GreetingFields: Hashable, Sendable {
-  /// The version of the protocol.
+  /// The version of the protocol: in a hello, the highest that the client speaks; in a welcome, the
+  /// highest that both sides speak. 0 means 1.
   public let version: UInt32
-  /// The client's features in a hello, or the common features in a welcome.
+  /// In a hello, the client's features; in a welcome, the features that both sides have.
   public let features: WireFeatures
-  /// The largest body in bytes that the sender accepts.
+  /// The largest body in bytes that the sender accepts; 0 means 16,777,216.
   public let maxBody: UInt32
-  /// The most concurrent requests that the sender accepts.
+  /// The most concurrent requests that the sender accepts; 0 means 1,024.
   public let maxInFlight: UInt32
-  /// The silence after which a ping is sent.
+  /// The longest silence after which a ping is sent; zero means 30 seconds.
   public let heartbeatInterval: Duration
-  /// The time within which any byte has to arrive after a ping.
+  /// The longest time within which any byte has to arrive after a ping; zero means 10 seconds.
   public let heartbeatTimeout: Duration
   /// The client's credential, in the application's own form; empty in a welcome.
   public let credential: [UInt8]
-  /// The sender's name.
+  /// The sender's name, for logs; empty if it has none.
   public let name: String
-  /// The first credit for the items that the sender receives in each stream, in bytes.
+  /// The first credit in bytes for the items that the sender receives in each stream; 0 means
+  /// 65,536.
   public let streamCredit: UInt32
-  /// How long the server accepts the client's credential; zero in a hello.
+  /// How long the server accepts the client's credential, from the welcome on. Zero means without
+  /// an end; it is always zero in a hello.
   public let credentialExpires: Duration
-  /// The client's `client_id`, the same on all its connections: 16 bytes, or none.
+  /// The client's `client_id`, the same on all its connections: 16 bytes. Empty if it has none, and
+  /// in a welcome.
   public let clientID: [UInt8]
-  /// Where the client's keys are kept: 16 bytes, or none; none in a hello.
+  /// The name of the space in which the server keeps this client's keys: 16 bytes. Empty if the
+  /// server keeps none, and in a hello.
   public let keySpace: [UInt8]
-  /// How long the server keeps answers under the client's keys; zero in a hello.
+  /// How long the server keeps the answers to this client's requests that run once. Zero if the
+  /// server keeps none, and in a hello.
   public let keyRetention: Duration
-  /// The time of the store that keeps answers under the client's keys, in milliseconds; 0 in a
-  /// hello.
+  /// The time of the store that keeps the answers, in milliseconds. 0 if the server keeps none, and
+  /// in a hello.
   public let keyTime: UInt64
 }
 
-/// A server's answer to the renewal of a client's credential. Absent fields are 0 or empty.
+/// The fields of a server's answer to the renewal of a client's credential. Absent fields are 0 or
+/// empty.
 public struct RenewedFields: Hashable, Sendable {
-  /// 200 if the server accepts the credential.
+  /// The code of the answer: 200 if the server accepts the credential.
   public let code: ResponseCode
-  /// How long the server accepts the credential, from the answer on; zero for no end.
+  /// How long the server accepts the credential, from the answer on; zero means without an end.
   public let credentialExpires: Duration
-  /// Why the server refused the credential, for people to read.
+  /// Why the server refused the credential, for people to read; empty if it did not say.
   public let reason: String
 }
 

@@ -4,7 +4,8 @@ public import LongLinkCore
 
 // The frames for requests, responses, pushes and the heartbeat.
 extension WireFrame {
-  /// Makes a request. A client's serials are 50 to 0x7FFF_FFFF; a server's also have the top bit.
+  /// Makes a request. The serials of a client's requests are 50 to 0x7FFF_FFFF; those of a server
+  /// are 0x8000_0032 to 0xFFFF_FFFF. Nothing checks them.
   public static func request(
     _ type: MessageType,
     serial: UInt32,
@@ -20,7 +21,7 @@ extension WireFrame {
     )
   }
 
-  /// Makes a response; `isRefused` states that no handler was called.
+  /// Makes a response to the request with a serial; `isRefused` states that no handler was called.
   public static func response(
     to serial: UInt32,
     code: ResponseCode = .ok,
@@ -32,7 +33,7 @@ extension WireFrame {
     return WireFrame(.response, tag: tag, serial: serial, metadata: metadata, payload: payload)
   }
 
-  /// Makes the cancel of a request.
+  /// Makes a frame that cancels the request with a serial.
   public static func cancel(_ serial: UInt32) -> WireFrame {
     WireFrame(.cancel, serial: serial)
   }
@@ -52,7 +53,7 @@ extension WireFrame {
     )
   }
 
-  /// Makes a ping, whose body of at most 64 bytes comes back.
+  /// Makes a ping. Its body comes back in the pong; more than 64 bytes are a violation.
   public static func ping(_ body: [UInt8] = []) -> WireFrame {
     WireFrame(.ping, body: body)
   }
@@ -62,7 +63,8 @@ extension WireFrame {
     WireFrame(.pong, body: body)
   }
 
-  /// Splits the frame's body into fragments of at most `size` bytes; at least one frame.
+  /// Returns the frame split into fragments with at most `size` bytes of body each: at least one
+  /// frame, even without a body. A `size` below 1 traps.
   public func fragments(of size: Int) -> [WireFrame] {
     precondition(size > 0, "a fragment has at least one byte")
     var frames: [WireFrame] = []
@@ -80,12 +82,12 @@ extension WireFrame {
 }
 
 extension WireFrame {
-  /// The code of a response.
+  /// The code of a response, or of the answer to a renewal; meaningless for other kinds.
   public var code: ResponseCode { ResponseCode(wire: tag) }
 
   /// Whether a response has the refused bit, so that no handler was called.
   public var isRefused: Bool { tag & Wire.refusedBit != 0 }
 
-  /// The type of a request or push.
+  /// The message type of a request or push; meaningless for other kinds.
   public var type: MessageType { MessageType(tag: tag) }
 }

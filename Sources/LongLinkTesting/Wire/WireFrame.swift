@@ -17,13 +17,14 @@ public struct WireFrame: Hashable, Sendable {
 
   /// The frame's kind.
   public var kind: Kind
-  /// The message type, or the code and refused bit of a response: 24 bits, higher ones are cut off.
+  /// The message type, or the code and the refused bit of a response. It has 24 bits on the wire:
+  /// higher ones are not sent.
   public var tag: UInt32
   /// The serial, which links a response to its request.
   public var serial: UInt32
-  /// The flag that the message continues in another frame.
+  /// Whether the message continues in another frame.
   public var moreFollows: Bool
-  /// The flag that the body begins with a metadata block.
+  /// Whether the body begins with a metadata block.
   public var hasMetadata: Bool
   /// Everything after the header: the metadata block, if any, and the payload.
   public var body: [UInt8]
@@ -45,7 +46,8 @@ public struct WireFrame: Hashable, Sendable {
     self.body = body
   }
 
-  /// Makes a frame from metadata, if any, and a payload.
+  /// Makes a frame from metadata, if any, and a payload. Metadata that takes more than 65,535 bytes
+  /// traps.
   public init(
     _ kind: Kind,
     tag: UInt32,
@@ -80,7 +82,7 @@ extension WireFrame.Kind: CustomStringConvertible {
   public static let push = Self(rawValue: 0x06)
   /// The renewal of a client's credential, or the server's answer to it.
   public static let renewal = Self(rawValue: 0x07)
-  /// The check whether the peer is alive.
+  /// A question to the peer whether it is alive.
   public static let ping = Self(rawValue: 0x08)
   /// The answer to a ping.
   public static let pong = Self(rawValue: 0x09)
@@ -88,10 +90,10 @@ extension WireFrame.Kind: CustomStringConvertible {
   public static let hello = Self(rawValue: 0x0A)
   /// The server's response to a hello.
   public static let welcome = Self(rawValue: 0x0B)
-  /// The notice that its sender takes no new requests.
+  /// A notice that its sender takes no new requests.
   public static let goaway = Self(rawValue: 0x0C)
 
-  /// The kind's name, or its number.
+  /// The kind's name; the number in hexadecimal for an unknown kind.
   public var description: String {
     switch FrameKind(rawValue: rawValue) {
     case .ignorable, nil: "0x" + String(rawValue, radix: 16)
@@ -106,7 +108,7 @@ extension WireFrame {
   /// The length of the header in bytes.
   package static let headerLength = 16
 
-  /// The frame's bytes, header first, with a correct checksum.
+  /// The frame's bytes in the native protocol, header first, with a correct checksum.
   public var bytes: [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Self.headerLength + body.count)
@@ -119,7 +121,7 @@ extension WireFrame {
     return bytes
   }
 
-  /// The frame's bytes with a wrong checksum.
+  /// The frame's bytes in the native protocol, with a wrong checksum.
   public var corruptBytes: [UInt8] {
     var bytes = bytes
     bytes[15] ^= 0x01
@@ -132,7 +134,8 @@ extension WireFrame {
     return WireMetadata(encoded: body[2..<block])
   }
 
-  /// The body without the metadata block.
+  /// The body without the metadata block; the whole body if there is no block, or if its length is
+  /// invalid.
   public var payload: [UInt8] {
     guard hasMetadata, let block = blockLength else { return body }
     return Array(body[block...])

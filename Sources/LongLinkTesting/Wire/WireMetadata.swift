@@ -5,33 +5,36 @@ internal import LongLinkCore
 
 /// The metadata before the payload of a request, response or push.
 public struct WireMetadata: Hashable, Sendable {
-  /// The time left for a request, in whole milliseconds; nil without a deadline.
+  /// The time that a request has left, sent in whole milliseconds; nil without a deadline. Zero
+  /// means that the deadline has passed.
   public var remaining: Duration?
-  /// The priority of a request; 0 is ordinary.
+  /// The priority of a request: larger is more urgent, and 0, the default, is the least urgent.
   public var priority: UInt32
-  /// The key that identifies a retried request; empty for none.
+  /// The key that is the same for all attempts of a request; empty for none.
   public var idempotencyKey: [UInt8]
-  /// Any other entries.
+  /// The application's own entries, by name.
   public var entries: [String: String]
-  /// The least time to wait before a retry, in whole milliseconds; nil for no hint.
+  /// The least time to wait before a retry, sent in whole milliseconds; nil for no hint.
   public var retryAfter: Duration?
-  /// The first credit for items of the responder, in bytes; nil if the request asks for none.
+  /// The first credit for items of the responder, in bytes; nil if the request asks for no items.
   public var credit: UInt32?
-  /// Whether items of the requester follow the request.
+  /// Whether the requester will send items after the request.
   public var items: Bool
-  /// Whether the responder ended the exchange itself, so that the response is not its handler's.
+  /// Whether the responder ended the exchange itself, so that the code and body of the response are
+  /// not its handler's.
   public var interrupted: Bool
-  /// In a request: the space in which it is to run once. In a response with 412: the client's space
-  /// now. 16 bytes; empty for none.
+  /// The space of the client's keys: 16 bytes; empty for none. In a request, the space in which it
+  /// is to run once; in a response with 412, the space that holds for the client now.
   public var keySpace: [UInt8]
-  /// In a request: when it was first sent, by the store's clock, in ms. In a response with 412:
-  /// that clock now. 0 for none.
+  /// A time of the clock of the server's store, in milliseconds; 0 for none. In a request that is
+  /// to run once, when it was first sent; in a response with 412, the time now.
   public var keyTime: UInt64
-  /// Whether the response tells of an earlier request with the same key.
+  /// Whether the response tells of an earlier request with the same key, without another run of the
+  /// handler.
   public var replayed: Bool
 
-  /// Makes metadata. Negative times are 0; parts of a millisecond are rounded up. A `keySpace` of
-  /// another length than 16 bytes is left out.
+  /// Makes metadata. When it is sent, negative times are 0, parts of a millisecond are rounded up,
+  /// and a `keySpace` of another length than 16 bytes is left out.
   public init(
     remaining: Duration? = nil,
     priority: UInt32 = 0,
