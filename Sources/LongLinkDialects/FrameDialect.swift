@@ -115,7 +115,7 @@ extension FrameDialect {
     package subscript(role: Role) -> Ping? { role == .client ? client : server }
   }
 
-  /// A ping. Its answer has the same serial and no body.
+  /// The rules for the pings of one side. The answer to a ping has its serial and no body.
   public struct Ping: Hashable, Sendable {
     /// The number in the type field of a ping.
     public let type: UInt32

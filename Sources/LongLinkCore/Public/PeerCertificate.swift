@@ -31,7 +31,7 @@ public struct PeerCertificate: Hashable, Sendable {
     case address(String)
     /// A URI, such as a SPIFFE ID.
     case uri(String)
-    /// A mailbox.
+    /// An email address.
     case email(String)
   }
 
