@@ -7,15 +7,19 @@ extension Dialect {
   public var description: FrameDialect? { (source as? CustomDialect)?.description }
 
   /// Makes a dialect from a description. `token` is what this side writes into the token field on
-  /// every connection; it must be as wide as the field. A server without a token writes zeros.
+  /// every connection.
+  ///
+  /// It must be as wide as the field, and empty if there is none; otherwise, making the client or
+  /// server throws `invalidConfiguration`. Only a server may leave out its token: it writes zeros.
   public static func custom(_ description: FrameDialect, token: [UInt8] = []) -> Dialect {
     Dialect(CustomDialect(description, .fixed(token)))
   }
 
   /// Makes a dialect from a description, with a different token for each connection.
   ///
-  /// The closure is called on the loop for each connection, and must not block. If it returns a
-  /// token that is not as wide as the field, the connection fails.
+  /// The closure is called on the event loop for each connection, and must not block. If it returns
+  /// a token that is not as wide as the field, the connection fails. A server's closure may return
+  /// an empty array, for zeros.
   public static func custom(
     _ description: FrameDialect, token: @escaping @Sendable () -> [UInt8]
   ) -> Dialect {

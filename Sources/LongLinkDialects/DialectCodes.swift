@@ -5,9 +5,10 @@ package import LongLinkCore
 extension FrameDialect {
   /// The meanings of response codes.
   public struct Codes: Hashable, Sendable {
-    /// The codes of success; the first is sent, even in frames that are not responses.
+    /// The codes that mean success; at least one. This side sends the first one, also in the code
+    /// field of frames that are not responses.
     public let success: [UInt32]
-    /// The code that is sent for a failure without a more specific code.
+    /// The code that is sent for a failure without a more specific code; none of `success`.
     public let failure: UInt32
     /// The codes of errors, with their meanings. Any other code is an error without a name.
     public let errors: [DialectErrorCode]
@@ -19,7 +20,7 @@ extension FrameDialect {
       self.errors = errors
     }
 
-    /// The entry for a code on the wire; nil if it is not listed as an error.
+    /// Returns the entry for a code on the wire; nil if it is not listed as an error.
     public func error(_ code: UInt32) -> DialectErrorCode? {
       errors.first { $0.code == code }
     }

@@ -5,7 +5,8 @@ package import LongLinkCore
 /// The description of a framed protocol: the layout of its frames, and the meaning of their fields.
 ///
 /// The native protocol has a field for the kind of a frame; other protocols distinguish kinds by
-/// type and serial. Making a dialect checks it, and throws the reason if kinds would be ambiguous.
+/// type and serial. Making a dialect checks the whole description, and throws a
+/// ``FrameLayoutError`` if it cannot work, or if the kind of a frame would be ambiguous.
 public struct FrameDialect: Hashable, Sendable {
   /// The protocol's name: 1 to 32 ASCII letters, digits, - and _.
   public let name: String
@@ -13,19 +14,20 @@ public struct FrameDialect: Hashable, Sendable {
   public let layout: FrameLayout
   /// The serials of requests.
   public let serials: Serials
-  /// The type of responses.
+  /// The rule for the type of a response. Default: that of its request.
   public let responseType: ResponseType
-  /// The frames of the heartbeat.
+  /// The frames and times of the heartbeat. By default, neither side sends pings.
   public let heartbeat: HeartbeatFrames
-  /// The types of pushes.
+  /// The types of pushes. By default, there are no pushes.
   public let pushes: Pushes
   /// How a request is cancelled; nil if the protocol has no cancel.
   public let cancel: Cancel?
   /// The meaning of codes; nil if the layout has no code, so that every response is a success.
   public let codes: Codes?
-  /// The meaning of a response whose serial matches no request.
+  /// The meaning of a response whose serial matches no request. Default `drop`.
   public let unknownSerial: UnknownSerial
-  /// The largest body of a frame, in bytes: 1 to 1,073,741,824.
+  /// The largest body of a frame, in bytes: 1 to 1,073,741,824. Default 16,777,216; the JSON form
+  /// has no default.
   public let maximumBody: Int
 
   /// Makes a dialect. Throws `FrameLayoutError`, which names the wrong part, if it cannot work.
@@ -56,11 +58,12 @@ public struct FrameDialect: Hashable, Sendable {
 }
 
 extension FrameDialect {
-  /// The ranges of request serials, which are used in order and then again from the start.
+  /// The ranges of request serials. Each is used in order, and then again from the start.
   public struct Serials: Hashable, Sendable {
-    /// The serials of a client's requests; 0 is not allowed.
+    /// The serials of a client's requests: at least two, without 0.
     public let client: ClosedRange<UInt32>
-    /// The serials of a server's requests, without overlap; nil if a server cannot send requests.
+    /// The serials of a server's requests: at least two, without 0, and none of the client's. Nil
+    /// if a server cannot send requests.
     public let server: ClosedRange<UInt32>?
 
     /// Makes the ranges; they are checked when a dialect is made from them.
@@ -72,15 +75,15 @@ extension FrameDialect {
     package subscript(role: Role) -> ClosedRange<UInt32>? { role == .client ? client : server }
   }
 
-  /// The type of a response.
+  /// The rule for the type of a response.
   public enum ResponseType: Hashable, Sendable {
-    /// The type of the request.
+    /// A response has the type of its request.
     case echo
-    /// The type of the request plus a number.
+    /// The type of a response is that of its request plus this number.
     case offset(UInt32)
-    /// A constant type.
+    /// All responses have this type.
     case fixed(UInt32)
-    /// No type: responses have no type field.
+    /// Responses have no type: the layout's `response` has no type field.
     case absent
   }
 
@@ -90,9 +93,12 @@ extension FrameDialect {
     public let client: Ping?
     /// A server's ping and its answer; nil if a server sends none.
     public let server: Ping?
-    /// The silence before a ping: 200 ms to a day.
+    /// The time between two pings of a side: 200 ms to a day, in whole milliseconds. Default 30 s.
     public let interval: Duration
-    /// The further silence after which the peer is considered lost: 100 ms to a day.
+    /// How long nothing may arrive after a ping before the peer is considered lost: 100 ms to a
+    /// day, in whole milliseconds. Default 10 s.
+    ///
+    /// For a side that only receives pings, it is the interval plus this time after the last byte.
     public let timeout: Duration
 
     /// Makes the rules for heartbeats; they are checked when a dialect is made from them.
@@ -109,11 +115,11 @@ extension FrameDialect {
     package subscript(role: Role) -> Ping? { role == .client ? client : server }
   }
 
-  /// A ping. Its answer has the same serial and no body.
+  /// The rules for the pings of one side. The answer to a ping has its serial and no body.
   public struct Ping: Hashable, Sendable {
     /// The number in the type field of a ping.
     public let type: UInt32
-    /// The serials of pings, which are used in turn.
+    /// The serials of pings. They are used in order, and then again from the start.
     public let serials: ClosedRange<UInt32>
     /// The number in the type field of a ping's answer; nil if pings are not answered.
     public let answer: UInt32?
@@ -131,13 +137,13 @@ extension FrameDialect {
     }
   }
 
-  /// The types of pushes, which are one-way messages.
+  /// The types of pushes, which are messages without a response. A type is at most 16,777,215.
   public struct Pushes: Hashable, Sendable {
-    /// The types of a server's pushes.
+    /// The types of a server's pushes; empty if it sends none.
     public let fromServer: [ClosedRange<UInt32>]
-    /// The types of a client's pushes.
+    /// The types of a client's pushes; empty if it sends none.
     public let fromClient: [ClosedRange<UInt32>]
-    /// The serial that pushes are sent with; receivers ignore it.
+    /// The serial that pushes are sent with; receivers ignore it. Default 0.
     public let serial: UInt32
 
     /// Makes the rules for pushes; they are checked when a dialect is made from them.
@@ -194,11 +200,13 @@ extension FrameDialect {
 
   /// The meaning of a response whose serial matches no request.
   public enum UnknownSerial: String, Hashable, Sendable, CaseIterable {
-    /// The response is a protocol violation: the connection closes.
+    /// The response is a violation, which closes the connection. In a layout with a delimiter, a
+    /// response whose serial is in no range is only dropped, as a damaged packet.
     case violation
-    /// The response is late or irrelevant: it is dropped and counted.
+    /// The response is dropped, and counted in `ConnectionCounters.droppedUnknownSerials`.
     case drop
-    /// The response is a server's ping, and is answered like one.
+    /// A client takes the response for a server's ping, and answers it. On a server, it is a
+    /// violation. The description must have a server's ping with an answer.
     case heartbeat
   }
 }

@@ -35,11 +35,13 @@ extension FrameLayout {
     case body
     /// All fields of the header except the checksum itself, in order, and then the body.
     case headerAndBody
-    /// Everything from one named part to another, including both; `body` names the body.
+    /// Everything from the field named `from` to the field named `to`, including both, without
+    /// delimiters. The name `body` stands for the body.
     case range(from: String, to: String)
   }
 
-  /// One field of a header or trailer: a name, a width and a meaning, which its factory gives it.
+  /// One field of a header or trailer: its name, width, byte order and meaning. Each of its static
+  /// functions, such as `type(_:)`, makes a field with one meaning.
   public struct Field: Hashable, Sendable {
     /// The meaning of a field.
     package enum Meaning: Hashable, Sendable {
@@ -65,11 +67,13 @@ extension FrameLayout {
       case repeatedType
     }
 
-    /// The name, unique in its shape unless the field is filler.
+    /// The name: 1 to 32 ASCII letters, digits, - and _, but not `body`. By default it is the word
+    /// for the meaning, such as `type`. It is unique in its shape, unless the field is filler.
     public let name: String
-    /// Bytes: 1, 2, 4 or 8 for an integer, 4 or 8 for a checksum, 1 to 255 for token and filler.
+    /// The width in bytes: 1, 2, 4 or 8 for an integer, 4 or 8 for a checksum, and 1 to 255 for a
+    /// token or filler.
     public let width: Int
-    /// The order of the field's bytes; nil for the layout's order.
+    /// The byte order of the field; nil for that of the layout.
     public let byteOrder: ByteOrder?
     /// The meaning of the field.
     package let meaning: Meaning
@@ -95,7 +99,7 @@ extension FrameLayout.Field {
   public static func serial(_ width: Int) -> Self { Self(.serial, width: width) }
   /// Makes a field of `width` bytes for the response code.
   public static func code(_ width: Int) -> Self { Self(.code, width: width) }
-  /// Makes a field of `width` bytes for the number of bytes in the given scope.
+  /// Makes a field of `width` bytes for a length: the number of bytes in the given scope.
   public static func length(_ width: Int, of scope: FrameLayout.LengthScope = .body) -> Self {
     Self(.length(of: scope), width: width)
   }
@@ -106,23 +110,25 @@ extension FrameLayout.Field {
   ) -> Self {
     Self(.checksum(algorithm, over: coverage), width: width)
   }
-  /// Makes a field of `width` bytes for a constant, such as a magic number.
+  /// Makes a field of `width` bytes for a constant, such as a magic number. Another value is a
+  /// violation.
   public static func constant(_ width: Int, _ value: UInt64) -> Self {
     Self(.constant(value), width: width)
   }
   /// Makes a field for a token: `width` bytes that are constant in a connection, and usually differ
-  /// between connections.
+  /// between connections. Receivers do not check them.
   public static func token(_ width: Int) -> Self { Self(.token, width: width) }
-  /// Makes a field of `width` bytes for the version of the protocol; another one is a violation.
+  /// Makes a field of `width` bytes for the version of the protocol. Another value is a violation.
   public static func version(_ width: Int, _ value: UInt64) -> Self {
     Self(.version(value), width: width)
   }
-  /// Makes a field of `width` bytes without a meaning: this value is written, and receivers ignore
-  /// them.
+  /// Makes a field of `width` bytes without a meaning. Each byte is written as `value`, and ignored
+  /// by receivers.
   public static func filler(_ width: Int, _ value: UInt8 = 0) -> Self {
     Self(.filler(value), width: width)
   }
-  /// Makes a field for the message type once more, after the type field and as wide as it.
+  /// Makes a field of `width` bytes that repeats the message type. It must come after the type
+  /// field, and be as wide. Another value is a violation.
   public static func repeatedType(_ width: Int) -> Self { Self(.repeatedType, width: width) }
 
   /// Returns the same field with another name.

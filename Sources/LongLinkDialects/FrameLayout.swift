@@ -4,14 +4,14 @@ package import LongLinkCore
 
 /// The layout of a protocol's frames: the fields around their bodies, in order.
 ///
-/// Making a layout checks it, and throws the reason if it cannot work. A ``FrameDialect`` gives its
-/// fields their meaning.
+/// Making a layout checks it, and throws a ``FrameLayoutError`` if it cannot work. A
+/// ``FrameDialect`` says what the types, serials and codes in the fields mean.
 public struct FrameLayout: Hashable, Sendable {
-  /// The fields before and after a body.
+  /// The fields before and after a body, at most 1,024 bytes each.
   public struct Shape: Hashable, Sendable {
     /// The fields before the body, in order.
     public let header: [Field]
-    /// The fields after the body, in order; none if frames are delimited.
+    /// The fields after the body, in order. It must be empty if the layout has a delimiter.
     public let trailer: [Field]
 
     /// Makes a shape; it is checked when a layout is made from it.
@@ -29,7 +29,7 @@ public struct FrameLayout: Hashable, Sendable {
     }
   }
 
-  /// Bytes that mark the end of the header and the end of the body.
+  /// The bytes that mark the end of the header and the end of the body.
   public struct Delimiter: Hashable, Sendable {
     /// The rule for a delimiter inside a body.
     package enum Inside: Hashable, Sendable {
@@ -53,29 +53,33 @@ public struct FrameLayout: Hashable, Sendable {
     }
 
     /// Makes a delimiter that a body can contain: the length determines the body's end, and the
-    /// delimiter confirms it. It is checked when a layout is made from it.
+    /// delimiter confirms it. The header needs a length. The delimiter is checked when a layout is
+    /// made from it.
     public static func lengthChecked(_ bytes: [UInt8]) -> Delimiter {
       Delimiter(bytes, inside: .lengthChecked)
     }
 
     /// Makes a delimiter that is escaped in a body: the byte `escape` precedes each byte equal to
-    /// it or to the delimiter's first byte. It is checked when a layout is made from it.
+    /// it or to the delimiter's first byte. The delimiter must not contain `escape`, and a length
+    /// must count only the body, as it is without escapes. It is checked when a layout is made from
+    /// it.
     public static func escaped(_ bytes: [UInt8], by escape: UInt8) -> Delimiter {
       Delimiter(bytes, inside: .escaped(escape))
     }
 
-    /// Makes a delimiter that a body must not contain; such a body is not sent. It is checked when
-    /// a layout is made from it.
+    /// Makes a delimiter that a body must not contain: sending such a body fails. It is checked
+    /// when a layout is made from it.
     public static func refused(_ bytes: [UInt8]) -> Delimiter {
       Delimiter(bytes, inside: .refused)
     }
   }
 
-  /// The default byte order of integers.
+  /// The byte order of the integer fields that have none of their own. Default `big`.
   public let byteOrder: ByteOrder
-  /// The shape of a client's frames: requests, cancels, heartbeats.
+  /// The shape of a client's frames: requests, cancels, pings, pushes, and responses to the
+  /// server's requests.
   public let request: Shape
-  /// The shape of a server's frames: responses, pushes, heartbeats, and its own requests.
+  /// The shape of a server's frames: responses, pushes, pings, and its own requests and cancels.
   public let response: Shape
   /// The delimiter around each body; nil if only the length separates frames.
   public let delimiter: Delimiter?

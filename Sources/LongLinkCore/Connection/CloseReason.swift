@@ -6,19 +6,23 @@ public enum CloseReason: Hashable, Sendable {
   case violation(Violation)
   /// The peer ended the stream between two frames.
   case closedByPeer
-  /// A short link ended without a response: the server, or something before it, ended it.
+  /// The server, or a proxy on the way to it, ended a short link without a response.
   case noResponse
-  /// Nothing was read for the heartbeat's interval and timeout.
+  /// Nothing was read for the heartbeat's timeout after a ping. In a dialect in which only the peer
+  /// sends pings, nothing was read for the interval plus the timeout.
   case heartbeatLost
-  /// The peer did not answer the hello in time, or the connect took too long.
+  /// The connect and its handshake took longer than the client's `timeouts.connect`.
   case handshakeTimeout
-  /// Waiting bytes made no progress to the peer for too long.
+  /// Bytes waited to be sent, and the peer's system took none for the heartbeat's interval plus its
+  /// timeout.
   case stalledPeer
-  /// Too many bytes waited for the peer to read them.
+  /// The peer left too much unread: more than `limits.maxUnreadOutput` waited for it, or a
+  /// broadcast that closes slow connections found no room.
   case unreadOutput
-  /// The connections of this server reached their memory limit, and this one held the most.
+  /// The connections of this server reached its memory limit, and this one was evicted. The server
+  /// chooses by how much a connection holds, and for how long it has made no progress.
   case memoryLimit
-  /// The peer cancelled requests faster than this server allows.
+  /// The peer cancelled requests faster than the server's `limits.maxCancelsPerSecond` allows.
   case cancelLimit
   /// The connection was the oldest that was not open when this server had no place for another.
   case handshakeEvicted
@@ -28,7 +32,7 @@ public enum CloseReason: Hashable, Sendable {
   case securityFailed(SecurityFailure.Code)
   /// This server did not accept the client, and said so with this code.
   case notAccepted(ResponseCode)
-  /// The peer sent a goaway with this code and then ended the stream.
+  /// The peer announced the end with a goaway that has this code.
   case goneAway(ResponseCode)
   /// This side closed the connection on purpose.
   case closedHere

@@ -2,7 +2,7 @@
 
 /// The directions in which an exchange carries items.
 public struct StreamShape: OptionSet, Hashable, Sendable {
-  /// The bits.
+  /// The bits: 1 for `requestItems`, 2 for `responseItems`.
   public let rawValue: UInt8
 
   /// Makes a shape from its bits.

@@ -86,8 +86,8 @@ extension ProtobufReader {
 
   /// Reads a field of type `string`.
   ///
-  /// Throws `.invalidUTF8` or `.interiorNUL` if it is not valid text, and `.tooLarge` if decoding
-  /// would exceed its memory limit.
+  /// Throws `.invalidUTF8` if it is not valid text, `.interiorNUL` if it contains U+0000, and
+  /// `.tooLarge` or `.outOfMemory` if decoding would exceed a limit on memory.
   public mutating func string() throws(BodyError) -> String {
     let text = try unsafe checkedText()
     try charge(ProtobufReader.size(of: text.count, inPlace: 15))
@@ -120,7 +120,7 @@ extension ProtobufReader {
 
   /// Reads a field of type `bytes`.
   ///
-  /// Throws `.tooLarge` if decoding would exceed its memory limit.
+  /// Throws `.tooLarge` or `.outOfMemory` if decoding would exceed a limit on memory.
   public mutating func bytes() throws(BodyError) -> [UInt8] {
     try require(WireType.lengthDelimited)
     let range = try lengthDelimited()
@@ -158,8 +158,8 @@ extension ProtobufReader {
 
   /// Calls `body` to read each value of a repeated field of numbers, booleans or enumerations.
   ///
-  /// They can be packed or not. Each counts as 16 bytes. Throws the errors of `body`, and
-  /// `.tooLarge` if decoding would exceed its memory limit.
+  /// They can be packed or not. Each counts as 16 bytes of memory. Throws the errors of `body`, and
+  /// `.tooLarge` or `.outOfMemory` if decoding would exceed a limit on memory.
   ///
   /// ```swift
   /// case 3: try reader.each { value.numbers.append(try $0.int32()) }

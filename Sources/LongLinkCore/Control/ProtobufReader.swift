@@ -12,10 +12,10 @@
 /// }
 /// ```
 ///
-/// A reader is valid during one call only. After each `next()`, read the value once with the
-/// function named like its type in the `.proto` file, or skip it. These functions throw
-/// `.truncated` or `.malformed` if the encoding is broken, and `.wrongType` if the value has
-/// another type. The reader makes all checks; its short common paths are inlined.
+/// A reader is valid only during the call to which it is passed. After each `next()`, read the
+/// value once with the function named like its type in the `.proto` file, or skip it. These
+/// functions throw `.truncated` or `.malformed` if the encoding is broken, and `.wrongType` if the
+/// value has another type.
 @safe
 public struct ProtobufReader: ~Copyable {
   /// The body, which outlives the reader and has at least `end` bytes.
@@ -81,7 +81,7 @@ public struct ProtobufReader: ~Copyable {
     return number
   }
 
-  /// Skips the value, whatever its type.
+  /// Skips the value of the current field, whatever its type.
   @inlinable
   public mutating func skip() throws(BodyError) {
     switch wireType {

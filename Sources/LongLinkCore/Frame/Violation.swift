@@ -77,7 +77,7 @@ public struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
   public let serial: UInt32?
   /// The number that broke the rule, such as a length, a tag or a type; nil if no number did.
   public let value: UInt64?
-  /// The expected number; nil if several were allowed.
+  /// The number that was expected instead of `value`; nil if there is not exactly one.
   public let expected: UInt64?
 
   /// The name of the rule, such as `lengthOverLimit`, which is stable across versions.

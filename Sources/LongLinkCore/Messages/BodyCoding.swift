@@ -11,7 +11,8 @@ public protocol BodyEncodable {
   /// Throws if the value has no encoding; `encode(into:)` would throw the same error.
   var encodedByteCount: Int { get throws(BodyError) }
 
-  /// Appends exactly `encodedByteCount` bytes to a span that has room for them.
+  /// Appends exactly `encodedByteCount` bytes to a span that has room for them. Sending a body of
+  /// another length traps.
   ///
   /// If it throws, the appended bytes are dropped and nothing is sent.
   func encode(into output: inout OutputRawSpan) throws(BodyError)
@@ -45,6 +46,7 @@ public protocol BodyDecodable {
   init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError)
 
   /// The most memory in bytes that decoding one body may take; above zero. Beyond it, decoding
-  /// throws `tooLarge`. Default: no limit but those of the body's size and of a server's memory.
+  /// throws `tooLarge`. Default: `Int.max`, so that only the limits on the body's size and on a
+  /// server's memory apply.
   static var decodingMemoryLimit: Int { get }
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension BodyEncodable {
-  /// False, unless a type states otherwise: the value is counted before it is encoded.
+  /// Whether `encodedByteCount` costs about as much as encoding: false, unless a type states
+  /// otherwise. The bytes of a value are then counted before it is encoded.
   @inlinable public static var isMeasuredByEncoding: Bool { false }
 
-  /// Encodes into an array of `encodedByteCount` bytes.
+  /// Encodes the value into an array of `encodedByteCount` bytes. Throws the errors of encoding.
   @inlinable
   public func encodedBytes() throws(BodyError) -> [UInt8] {
     let count = try encodedByteCount

@@ -37,8 +37,9 @@ public struct DecodingMemory: ~Copyable {
 
   /// Takes memory for a value.
   ///
-  /// `count` is a number of bytes, not negative. Throws `tooLarge` beyond the limit of the type,
-  /// and `outOfMemory` if the server has no memory left.
+  /// `count` is a number of bytes, not negative. Throws `tooLarge` if the total exceeds the limit
+  /// of the type or all of a server's `limits.memoryLimit`, and `outOfMemory` if the server has too
+  /// little memory left now.
   public mutating func take(_ count: Int) throws(BodyError) {
     left = try allowance(after: left - count)
   }
@@ -97,7 +98,8 @@ package protocol DecodingAccount: AnyObject, Sendable {
 }
 
 extension BodyDecodable {
-  /// No limit (`Int.max`), unless a type sets its own.
+  /// The most memory in bytes that decoding one body may take: `Int.max`, unless a type sets its
+  /// own limit.
   public static var decodingMemoryLimit: Int { .max }
 
   /// Takes eight times the bytes of the body as an estimate, but at most 4 MiB more than its bytes,

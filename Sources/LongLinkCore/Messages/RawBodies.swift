@@ -23,13 +23,14 @@ package struct EmptyBody: BodyEncodable, BodyDecodable, Hashable, Sendable {
 
 /// An array of bytes is sent as the body, unchanged.
 extension [UInt8]: BodyEncodable, BodyDecodable {
-  /// Copies the body, and takes as many bytes from `memory` as the body has.
+  /// Copies the body into an array, and takes as many bytes from `memory` as the body has. Throws
+  /// like ``DecodingMemory/take(_:)``.
   public init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError) {
     try memory.take(body.byteCount)
     self.init(decoding: body)
   }
 
-  /// Copies the body.
+  /// Copies the body into an array.
   public init(decoding body: RawSpan) {
     self = unsafe body.withUnsafeBytes { bytes in
       // For small bodies, this initializer takes half the time of the one with a capacity, which
@@ -44,13 +45,14 @@ extension [UInt8]: BodyEncodable, BodyDecodable {
     }
   }
 
-  /// True: the array is already encoded.
+  /// Whether `encodedByteCount` costs as much as encoding: always true. Both are free, because the
+  /// array is its own encoding.
   @inlinable public static var isMeasuredByEncoding: Bool { true }
 
-  /// The array itself.
+  /// Returns the array itself, which is its own encoding.
   @inlinable public func encodedBytes() -> [UInt8] { self }
 
-  /// The array's count.
+  /// The number of bytes in the array.
   public var encodedByteCount: Int { count }
 
   /// Appends the bytes of the array.

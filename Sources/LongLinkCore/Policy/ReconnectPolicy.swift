@@ -6,9 +6,9 @@
 /// among equals, and tries each of them once in an outage before it tries one a second time. A
 /// server cools down when a round of connection attempts to it has failed, when a link to it lost
 /// its heartbeat or ended before it had proved itself, when it drains, and when its error ratio is
-/// too high. It does not if the application had no credential for it, if it refused the next
-/// credential of a client that is connected to it, or if a credential expired. If all cool down,
-/// the one that is ready first is tried. A server that asks clients to stay away is not tried
+/// too high. It does not cool down if the application had no credential for it, if it refused the
+/// next credential of a client that is connected to it, or if a credential expired. If all cool
+/// down, the one that is ready first is tried. A server that asks clients to stay away is not tried
 /// during that time, at most for `longestHint`. This does not affect other servers.
 ///
 /// An *outage* begins when a link is lost and ends when a link has proved itself. It has then
@@ -41,13 +41,14 @@
 public struct ReconnectPolicy: Hashable, Sendable {
   /// The first window after a working link was closed or failed. Not negative. Default 1 s.
   public var afterClose: Duration
-  /// The first window after a lost heartbeat, when all clients of the server may have lost theirs.
-  /// Not negative. Default 5 s.
+  /// The first window after a lost heartbeat. It is longer by default, because all clients of the
+  /// server may have lost theirs. Not negative. Default 5 s.
   public var afterLostHeartbeat: Duration
-  /// The window after the first failed round; it doubles with each further one, up to `cap`.
+  /// The least window after the first failed round; it doubles with each further one, up to `cap`.
+  /// The outage's first window, `afterClose` or `afterLostHeartbeat`, applies while it is larger.
   /// Positive. Default 1 s.
   public var afterRefused: Duration
-  /// The widest window, at least `afterRefused`. Delays at the cap can be up to 1.2 times as long.
+  /// The largest window, at least `afterRefused`. Delays at the cap are 1 to 1.2 times as long.
   /// Default 30 s.
   public var cap: Duration
   /// The longest time that a server can delay a reconnect or the retry of a refused request. Not
@@ -62,8 +63,8 @@ public struct ReconnectPolicy: Hashable, Sendable {
   public var coolDown: Duration = .seconds(5)
   /// The longest cool-down time of a server, at least `coolDown`. Default 5 min.
   public var longestCoolDown: Duration = .seconds(300)
-  /// While connected to a less preferred server, the interval for trying to fail back; up to a
-  /// fifth of it is added at random. Positive. Default 60 s.
+  /// How often a client that is connected to a less preferred server tries to fail back. Up to a
+  /// fifth of this time is added at random. Positive. Default 60 s.
   ///
   /// The current link is kept until the better server's handshake is complete.
   public var preferredRetry: Duration = .seconds(60)
@@ -75,8 +76,8 @@ public struct ReconnectPolicy: Hashable, Sendable {
   /// The error ratio at which a server is abandoned for another one. Default: never.
   package var errorRatio: ErrorRatio?
 
-  /// Makes a policy. Durations must not be negative, `afterRefused` must be positive, `cap` not
-  /// less.
+  /// Makes a policy. Values outside their ranges are reported when a client is made, as
+  /// `invalidConfiguration`.
   public init(
     afterClose: Duration = .seconds(1),
     afterLostHeartbeat: Duration = .seconds(5),
@@ -91,12 +92,12 @@ public struct ReconnectPolicy: Hashable, Sendable {
     self.longestHint = longestHint
   }
 
-  /// Returns a policy with a constant window, above zero, over which many clients of one server
-  /// reconnect evenly.
+  /// Returns a policy with a constant window, over which many clients of one server reconnect
+  /// evenly. `duration` must be above zero.
   ///
-  /// For fleets whose server could not handle all reconnects within seconds. N clients that lose
-  /// their server together make about N divided by `duration` connects per second, during the
-  /// outage and after it.
+  /// Use it if the server could not handle the reconnects of all clients within seconds. N clients
+  /// that lose their server together make about N divided by `duration` connects per second, during
+  /// the outage and after it.
   public static func spread(over duration: Duration) -> ReconnectPolicy {
     ReconnectPolicy(
       afterClose: duration, afterLostHeartbeat: duration, afterRefused: duration, cap: duration)
@@ -104,9 +105,11 @@ public struct ReconnectPolicy: Hashable, Sendable {
 
   /// Makes the client move to another server when too many outcomes of requests are errors.
   ///
-  /// `ratio` is that of errors to outcomes, above 0 and up to 1, among the last `window` outcomes,
-  /// `minimum` to 100,000, once there are at least `minimum`, which is 1 or more. By default the
-  /// codes 429, 500 and 503 are errors, and so are deadlines that passed without a response.
+  /// The client decides by the last `window` outcomes on its link, as soon as there are `minimum`:
+  /// it moves if at least `ratio` of them are errors, and another server is not cooling down.
+  /// `ratio` is above 0 and up to 1, `minimum` at least 1, and `window` from `minimum` to 100,000;
+  /// other values are reported when the client is made. By default the codes 429, 500 and 503 are
+  /// errors, and so are deadlines that passed without a response.
   public mutating func leaveServer(
     atErrorRatio ratio: Double, of minimum: Int, window: Int = 100,
     codes: Set<ResponseCode> = [.overloaded, .failed, .draining], countsDeadlines: Bool = true

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Counters of one connection, or the totals of several, since they began.
+/// Counters of one connection since it began, or the totals of several connections.
 public struct ConnectionCounters: CounterGroup, Hashable, Sendable {
   /// Bytes read.
   public package(set) var bytesReceived: UInt64 = 0
@@ -26,11 +26,11 @@ public struct ConnectionCounters: CounterGroup, Hashable, Sendable {
   public package(set) var creditsReceived: UInt64 = 0
   /// Dropped items of exchanges that had ended.
   public package(set) var lateItems: UInt64 = 0
-  /// Dropped ends of exchanges that had ended.
+  /// Dropped frames that end the items of exchanges that had ended.
   public package(set) var lateEnds: UInt64 = 0
   /// Dropped frames with credit for exchanges, or for directions, that had ended.
   public package(set) var lateCredits: UInt64 = 0
-  /// Streams that ended because the rest of an item exceeded the limit of all windows.
+  /// Streams that ended because the rest of a large item did not fit into `StreamWindows.total`.
   public package(set) var streamsOverLimit: UInt64 = 0
   /// Pushes received.
   public package(set) var pushesReceived: UInt64 = 0
@@ -52,11 +52,14 @@ public struct ConnectionCounters: CounterGroup, Hashable, Sendable {
   public package(set) var pingsSent: UInt64 = 0
   /// Pings received.
   public package(set) var pingsReceived: UInt64 = 0
-  /// Times that this side suspected a dead peer and sent it a ping.
+  /// Times that this side suspected a dead peer after silence or missed deadlines, and sent it a
+  /// ping if it could.
   public package(set) var suspicions: UInt64 = 0
-  /// Suspicions that unanswered requests raised before the heartbeat's interval was over.
+  /// Times that deadlines without a response made this side suspect a dead peer before the
+  /// heartbeat's interval was over. They also count in `suspicions`.
   public package(set) var earlySuspicions: UInt64 = 0
-  /// Times that timers fired far too late because this process, or its loop, stood still.
+  /// Times that timers fired late by more than 1 s or half of the heartbeat's timeout, whichever is
+  /// less, because this process or its loop stood still.
   public package(set) var pauses: UInt64 = 0
   /// Cancels sent.
   public package(set) var cancelsSent: UInt64 = 0
@@ -73,7 +76,8 @@ public struct ConnectionCounters: CounterGroup, Hashable, Sendable {
   public package(set) var droppedPongs: UInt64 = 0
   /// Dropped frames of kinds that receivers ignore.
   public package(set) var droppedIgnorable: UInt64 = 0
-  /// Dropped responses of handlers whose requests had ended, or that a dialect cannot express.
+  /// Responses of handlers that were dropped, because their requests had ended or because a dialect
+  /// cannot express them.
   public package(set) var droppedResponses: UInt64 = 0
   /// Dropped damaged packets, in a dialect with delimiters.
   public package(set) var damagedPackets: UInt64 = 0
@@ -88,15 +92,16 @@ public struct ConnectionCounters: CounterGroup, Hashable, Sendable {
   public package(set) var undecodable: UInt64 = 0
   /// Requests passed to handlers, including those in `undecodable`.
   public package(set) var handled: UInt64 = 0
-  /// Requests in `handled` that were given up before their handlers were called.
+  /// Requests in `handled` that ended before their handlers were called.
   public package(set) var handlersSkipped: UInt64 = 0
   /// Requests whose handlers were cancelled by the peer.
   public package(set) var handlersCancelled: UInt64 = 0
   /// Requests whose handlers were cancelled because their connection ended.
   public package(set) var handlersAbandoned: UInt64 = 0
-  /// Requests refused or given up because their deadline had passed.
+  /// Requests whose deadline had passed on arrival, or passed before their handler responded.
   public package(set) var handlersLate: UInt64 = 0
-  /// Handlers that threw an error of their own.
+  /// Handlers whose error was logged and answered with 500. A `Rejection`, a `BodyError`, a
+  /// `CancellationError` and errors of the handler's own stream do not count.
   public package(set) var handlersFailed: UInt64 = 0
 
   /// Makes counters that are all zero.

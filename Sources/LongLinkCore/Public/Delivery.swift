@@ -12,7 +12,8 @@ public enum Delivery: String, Hashable, Sendable, CaseIterable {
   case sent
   /// The request arrived, and the peer reported that its handler was not called. A retry is safe.
   case refused
-  /// The request arrived, its handler ran, and the error is the handler's response.
+  /// The request arrived, its handler ran, and the error is the handler's response. In a dialect,
+  /// every response with an error counts as one.
   case answered
 
   /// Whether the request certainly did not run.

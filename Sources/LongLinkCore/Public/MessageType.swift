@@ -4,8 +4,8 @@
 public struct MessageType: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral,
   CustomStringConvertible
 {
-  /// The number on the wire, 0 to 16,777,215 (24 bits). The type of an endpoint that no link
-  /// carries, such as one of HTTP, has a larger number.
+  /// The number on the wire, 0 to 16,777,215 (24 bits). Only the type of an endpoint that is not
+  /// reached over a link, such as an HTTP endpoint, has a larger number.
   public let rawValue: UInt32
 
   /// Makes a message type; nil for a number over 16,777,215.
@@ -14,7 +14,7 @@ public struct MessageType: RawRepresentable, Hashable, Sendable, ExpressibleByIn
     self.rawValue = rawValue
   }
 
-  /// Makes a message type from a literal. A number over 16,777,215 is a programming error.
+  /// Makes a message type from a literal. Traps if the number is over 16,777,215.
   public init(integerLiteral value: UInt32) {
     precondition(value <= Wire.tagMask, "a message type has 24 bits; \(value) is too large")
     rawValue = value

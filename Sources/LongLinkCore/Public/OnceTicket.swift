@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// What an application keeps of a request that is to run once, so that it can repeat the request.
+/// The identity of a request that runs once, with which an application can send it again.
 ///
 /// A request with `RetryMode.once` needs no ticket to run once while its client lives. With one,
 /// the application can send the same request again: after an error with delivery `sent`, and, from
@@ -29,8 +29,8 @@ public final class OnceTicket: Sendable {
   public let key: [UInt8]
   private let state: Mutex<State>
 
-  /// Makes a ticket whose key is yours, such as the number of an order; nil unless it has 1 to 255
-  /// bytes.
+  /// Makes a ticket with a key of your own, such as the number of an order; nil unless the key has
+  /// 1 to 255 bytes.
   ///
   /// The first request with it asks the server where the answer is kept. A ticket that is to
   /// outlive the process has to know that before: see `LongLinkClient.ticket(key:)`.
@@ -46,8 +46,8 @@ public final class OnceTicket: Sendable {
     state = Mutex(State(once: OnceState(kept: statement), mayHaveRun: false))
   }
 
-  /// Reads a ticket from the bytes of an earlier one, whose request may have run; nil if they are
-  /// no ticket.
+  /// Makes a ticket from the ``bytes`` of an earlier one, whose request counts as one that may have
+  /// run; nil if they are not the bytes of a ticket.
   public init?(bytes: [UInt8]) {
     let head = 1 + KeySpace.size + 8
     guard bytes.first == 1, (head + 1...head + Wire.onceKeyLimit).contains(bytes.count),
@@ -74,13 +74,13 @@ public final class OnceTicket: Sendable {
   /// Whether a request with this ticket may have run.
   public var mayHaveRun: Bool { state.withLock { $0.mayHaveRun } }
 
-  /// Whether the last response to a request with this ticket tells of an earlier request with its
-  /// key: the request did not run for this one.
+  /// Whether the last response to a request with this ticket came from the record of an earlier
+  /// request with the same key, so that the handler did not run again.
   public var isReplayed: Bool { state.withLock { $0.isReplayed } }
 }
 
 extension OnceTicket: Hashable {
-  /// Whether both are the same object.
+  /// Returns whether both tickets are the same object, whatever their keys are.
   public static func == (lhs: OnceTicket, rhs: OnceTicket) -> Bool { lhs === rhs }
 
   /// Hashes the identity of the object.

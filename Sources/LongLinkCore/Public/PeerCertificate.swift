@@ -3,8 +3,9 @@
 /// The certificate that the peer has shown, as text. The peer has chosen all of it: trust it only
 /// where it was verified.
 ///
-/// Names are whole, so that two of them are equal only if the certificates' are: control characters
-/// and the like are escaped, and a name of more than 4,096 bytes is left out.
+/// Names are never shortened, so two that are equal here are equal in the certificates. Control
+/// characters, format characters and backslashes are escaped. A name that then has more than 4,096
+/// bytes is left out.
 public struct PeerCertificate: Hashable, Sendable {
   /// The subject's distinguished name (RFC 4514), escaped; empty if the certificate has none, or
   /// one of more than 4,096 bytes.
@@ -18,8 +19,8 @@ public struct PeerCertificate: Hashable, Sendable {
   public let notAfter: Int64
   /// The SHA-256 hash of the certificate (of its DER form): 32 bytes.
   public let sha256: [UInt8]
-  /// The subject alternative names, in the certificate's order: of the first 64, those of at most
-  /// 4,096 bytes.
+  /// The subject alternative names, in the certificate's order: those of the first 64 whose kind is
+  /// in ``Name`` and that have at most 4,096 bytes.
   public let names: [Name]
 
   /// A subject alternative name.
@@ -30,7 +31,7 @@ public struct PeerCertificate: Hashable, Sendable {
     case address(String)
     /// A URI, such as a SPIFFE ID.
     case uri(String)
-    /// A mailbox.
+    /// An email address.
     case email(String)
   }
 

@@ -21,8 +21,8 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
   /// The options of the method's requests; a call's own options override them.
   ///
   /// The `retry` of a method whose requests can safely run twice is ``RetryMode/idempotent``; that
-  /// is also the default if it only reads. Of a method with items, `timeout`, `waitsForConnection`,
-  /// `priority` and `metadata` apply.
+  /// is also the default if it only reads. For a method with items, only `timeout`,
+  /// `waitsForConnection`, `priority` and `metadata` apply.
   public var options: RequestOptions
 
   /// Makes a method. One that only reads gets ``RetryMode/idempotent``, unless `options` sets
@@ -68,6 +68,6 @@ public struct RPCMethod<Request: Sendable, Reply: Sendable>: Sendable {
   package var text: String { name.isEmpty || service.isEmpty ? name : "\(service)/\(name)" }
 }
 
-/// In an ``RPCMethod``, the type of a request or response that consists of items. There are no
-/// values of it.
+/// A marker in an ``RPCMethod``: its request or response is a stream of items of this type. The
+/// marker has no values.
 public enum Streamed<Item: Sendable>: Sendable {}

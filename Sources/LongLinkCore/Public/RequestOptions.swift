@@ -18,9 +18,9 @@ public enum RetryMode: Hashable, Sendable {
   /// sent.
   case never
   /// The request is retried while it has certainly not run. Either no byte of it was sent, or the
-  /// server sent a goaway without having counted it, or refused it because it drains or is
-  /// overloaded. After an overload it waits for the delay that the server requests, or else for a
-  /// growing delay; if the delay would not end before its deadline, it fails at once. Other
+  /// server's goaway says that it was not accepted, or the server refused it because it drains or
+  /// is overloaded. After an overload it waits for the delay that the server requests, or else for
+  /// a growing delay; if the delay would not end before its deadline, it fails at once. Other
   /// refusals, such as an unknown type, are final.
   case ifSafe
   /// The request is also retried if its connection was lost and it may have run, within the
@@ -32,9 +32,9 @@ public enum RetryMode: Hashable, Sendable {
   /// a key, by which it recognises a retry: the idempotency key, or else 16 random bytes.
   ///
   /// A server that keeps other answers refuses a request that may have run, which then fails with
-  /// delivery `sent`. If the server keeps no answers for this client, the
-  /// request fails with `unsupported` before it is sent. Only a client's requests run once, and no
-  /// streams; a dialect has no such requests.
+  /// delivery `sent`. If the server keeps no answers for this client, the request fails with
+  /// `unsupported` before it is sent, as it does in a dialect. Only a client's requests run once,
+  /// but not its streams.
   case once
 
   /// Whether a request in this mode can be retried after it may have run.
@@ -45,12 +45,13 @@ public enum RetryMode: Hashable, Sendable {
 ///
 /// An option that is not set (nil or empty) is taken from the next wider options. From narrow to
 /// wide these are: the options of the call; those of the method (``RPCMethod/options``); those that
-/// a generated client, or a service of `LongLinkCalls`, has for all of its methods; `timeout` and
-/// `offline` of the client's or server's configuration; and the defaults given below.
+/// a generated client, or a service of `LongLinkCalls`, has for all of its methods;
+/// `timeouts.request` of the client's or server's configuration, and `waitsForConnection` of the
+/// client's; and the defaults given below.
 public struct RequestOptions: Hashable, Sendable {
   /// The time limit from the request's creation, including waiting and reconnecting.
   ///
-  /// Default: 15 seconds. Resolution: 1 ms.
+  /// Default: `timeouts.request` of the configuration, which is 15 s. Resolution: 1 ms.
   ///
   /// A suspended or stopped process cannot watch the time. When it continues, it first reads what
   /// arrived meanwhile: a request with a response succeeds, however late, and any other one fails
@@ -62,15 +63,15 @@ public struct RequestOptions: Hashable, Sendable {
   ///
   /// The caller stops when it cancels, when its task is cancelled, and at the deadline. In each
   /// case the request ends on this side at once. If true, the peer gets a cancel frame of 16 bytes:
-  /// it cancels the task of its handler and sends no response; of a request that runs once only if
-  /// no other request waits for the same answer. In a dialect, this works as far as the dialect has
-  /// cancels. If false, the peer continues, and its late response is dropped and counted: for work
-  /// that should finish in any case. A cancel is still sent if only a part of the request was sent,
-  /// or if the request's slot at the peer is needed. In the native protocol the peer knows the
-  /// deadline: it stops then without being notified.
+  /// it cancels the task of its handler and sends no response. The handler of a request that runs
+  /// once is cancelled only if no other request waits for the same answer. In a dialect, this works
+  /// as far as the dialect has cancels. If false, the peer continues, and its late response is
+  /// dropped and counted: use this for work that should finish in any case. A cancel is still sent
+  /// if only a part of the request was sent, or if the request's slot at the peer is needed. In the
+  /// native protocol the peer knows the deadline: it stops then without being notified.
   public var cancelsAtPeer: Bool?
   /// Whether the request waits while there is no connection, within its timeout and the client's
-  /// limits. Default: the client's setting, which is true.
+  /// limits. Default: `waitsForConnection` of the client's configuration, which is true.
   ///
   /// If false, it waits only for a connection attempt in progress, which an idle client starts.
   /// During back-off it fails at once.
@@ -81,20 +82,22 @@ public struct RequestOptions: Hashable, Sendable {
   /// Waiting requests are sent strictly by priority: a constant supply of more urgent ones starves
   /// the others.
   public var priority: UInt32?
-  /// The key by which the peer's handler can recognise a retry, or with `retry: .once` the server.
-  /// Default: none.
+  /// The key by which the peer's handler can recognise a retry. With `retry: .once`, the server
+  /// recognises it, and the key has at most 255 bytes. Default: none.
   public var idempotencyKey: [UInt8] {
     get { rare?.idempotencyKey ?? [] }
     set { rare = .having(idempotencyKey: newValue, metadata: metadata, ticket: ticket) }
   }
   /// Entries for the peer's handler, such as a trace context. Default: none. An entry of narrower
-  /// options replaces an entry of wider ones with the same key.
+  /// options replaces an entry of wider ones with the same key. All metadata of a request, with its
+  /// idempotency key, has at most 65,535 bytes on the wire: a longer one fails with
+  /// `encodingFailed`.
   public var metadata: [String: String] {
     get { rare?.metadata ?? [:] }
     set { rare = .having(idempotencyKey: idempotencyKey, metadata: newValue, ticket: ticket) }
   }
-  /// Whether the request is retried automatically. Default: `ifSafe`, while it has certainly not
-  /// run.
+  /// Whether the request is retried automatically. Default: `ifSafe`, which retries it only while
+  /// it has certainly not run.
   public var retry: RetryMode?
   /// The ticket of a request that runs once, with which you can repeat it. Default: none.
   ///
@@ -106,7 +109,7 @@ public struct RequestOptions: Hashable, Sendable {
     set { rare = .having(idempotencyKey: idempotencyKey, metadata: metadata, ticket: newValue) }
   }
   /// Whether the request is sent after all ordered requests that were submitted to the same client
-  /// before, whatever the priorities and deadlines. Default: no. Waiting requests that are not
+  /// before, whatever the priorities and deadlines. Default: false. Waiting requests that are not
   /// ordered are sent by priority; among equal priorities by deadline, then in the order of
   /// submission.
   ///

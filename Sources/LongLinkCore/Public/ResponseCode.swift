@@ -14,7 +14,7 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
     self.rawValue = rawValue
   }
 
-  /// Makes a code from a literal. A number over 8,388,607 is a programming error.
+  /// Makes a code from a literal. Traps if the number is over 8,388,607.
   public init(integerLiteral value: UInt32) {
     precondition(value <= Wire.codeMask, "a response code has 23 bits; \(value) is too large")
     rawValue = value
@@ -29,9 +29,9 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
   public static let ok: ResponseCode = 200
   /// 400: the body could not be decoded.
   public static let malformed: ResponseCode = 400
-  /// 401: the peer has not proved who it is.
+  /// 401: the requester has not proved who it is.
   public static let unauthenticated: ResponseCode = 401
-  /// 403: the peer is not allowed to do this.
+  /// 403: the requester is not allowed to do this.
   public static let forbidden: ResponseCode = 403
   /// 404: there is no handler for this message type.
   public static let unknownType: ResponseCode = 404
@@ -39,7 +39,7 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
   public static let deadlinePassed: ResponseCode = 408
   /// 409: the idempotency key was used for another request, which may have run. This one was not
   /// run, and a retry with the same key is refused again. In a goaway: the client has too many
-  /// connections, and newer ones than this.
+  /// connections, and this is the oldest.
   public static let conflict: ResponseCode = 409
   /// 410: what the request refers to is no longer kept. A request that runs once has run, or may
   /// have, and its response is not available.
@@ -48,7 +48,7 @@ public struct ResponseCode: RawRepresentable, Hashable, Sendable, ExpressibleByI
   public static let preconditionFailed: ResponseCode = 412
   /// 413: the body exceeds the accepted size.
   public static let tooLarge: ResponseCode = 413
-  /// 429: too many concurrent requests.
+  /// 429: too many requests are in progress, or memory is short. A later retry may succeed.
   public static let overloaded: ResponseCode = 429
   /// 499: the handler was cancelled and stopped; with the refused mark, it had not begun.
   public static let cancelled: ResponseCode = 499

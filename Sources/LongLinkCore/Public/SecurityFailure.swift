@@ -46,7 +46,8 @@ public struct SecurityFailure: Hashable, Sendable {
     public static let alert = Code("alert")
     /// The peer broke a rule of TLS, or bytes were changed on the way.
     public static let damaged = Code("damaged")
-    /// The peer's bytes ended without the end that TLS protects: in the handshake, or in a frame.
+    /// The peer's bytes ended in the handshake, or in the middle of a frame, without the notice of
+    /// TLS that proves that the peer ended them.
     public static let cutOff = Code("cutOff")
 
     /// All codes of this version.
@@ -63,7 +64,8 @@ public struct SecurityFailure: Hashable, Sendable {
 
   /// The kind of failure.
   public let code: Code
-  /// What happened and what to do about it, for people. Text from the peer is escaped and cut.
+  /// What happened and what to do about it, for people. Text from the peer is escaped, and cut to
+  /// 200 bytes.
   public let detail: String
   /// The certificate that the failure is about, if the peer has shown one.
   public let certificate: PeerCertificate?

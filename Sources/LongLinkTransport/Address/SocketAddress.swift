@@ -26,7 +26,8 @@ public struct SocketAddress: Hashable, Sendable {
     self.storage = storage
   }
 
-  /// Makes an IPv4 address from its four bytes, the first as written first, and a port.
+  /// Makes an IPv4 address from its four numbers, in the order in which they are written, and a
+  /// port: `127, 0, 0, 1` is 127.0.0.1.
   public static func ipv4(_ a: UInt8, _ b: UInt8, _ c: UInt8, _ d: UInt8, port: UInt16)
     -> SocketAddress
   {
@@ -40,9 +41,11 @@ public struct SocketAddress: Hashable, Sendable {
     SocketAddress(.unix(path))
   }
 
-  /// Reads an IPv4 or IPv6 literal such as `127.0.0.1`, `::1` or `fe80::1%eth0`; nil for a name.
+  /// Makes an address from an IPv4 or IPv6 literal such as `127.0.0.1`, `::1` or `fe80::1%eth0`;
+  /// nil for any other text, such as a host name, and for an interface that this machine does not
+  /// have.
   ///
-  /// Brackets around an IPv6 literal are accepted. Nothing is looked up.
+  /// Brackets around an IPv6 literal are accepted. No name is looked up.
   public init?(literal: String, port: UInt16) {
     guard let storage = Self.parse(literal, port: port) else { return nil }
     self.storage = storage

@@ -3,8 +3,11 @@
 internal import Synchronization
 
 extension EventLoop {
-  /// Runs a closure on the loop, after the calling thread's earlier work. Work that the loop's own
-  /// thread submits can overtake that of others. Callable from any thread.
+  /// Submits a closure that the loop runs after the calling thread's earlier work. It must not
+  /// block.
+  ///
+  /// You can call this on any thread. It returns before the closure runs, also on the loop itself.
+  /// Work that the loop's own thread submits can overtake that of others.
   public func execute(_ work: @escaping @Sendable () -> Void) {
     enqueue(.closure(work))
   }
@@ -22,12 +25,12 @@ extension EventLoop {
     enqueue(.actorJob(UnownedJob(job)))
   }
 
-  /// Runs a job of a task that prefers the loop and is isolated to no actor.
-  ///
-  /// It is distinguished from an actor's job because it must not run with an actor's isolation: the
-  /// runtime would queue it once more to leave that.
+  /// Runs a job of a task that prefers the loop and is isolated to no actor. The Swift runtime
+  /// calls it, on any thread.
   @_implements(TaskExecutor,enqueue(_:))
   public func enqueueOnTaskExecutor(_ job: consuming ExecutorJob) {
+    // Unlike an actor's job, it must not run with an actor's isolation: the runtime would queue it
+    // once more to leave that.
     enqueue(.taskJob(UnownedJob(job)))
   }
 
@@ -40,12 +43,12 @@ extension EventLoop {
     }
   }
 
-  /// Whether the caller runs on this loop. The Swift runtime calls it.
+  /// Returns whether the caller runs on this loop, never nil. The Swift runtime calls it.
   public func isIsolatingCurrentContext() -> Bool? {
     isCurrent
   }
 
-  /// Traps if the caller does not run on this loop.
+  /// Traps if the caller does not run on this loop. The Swift runtime calls it.
   public func checkIsolated() {
     precondition(isCurrent, "this code must run on the event loop \"\(name)\"")
   }

@@ -30,15 +30,16 @@ extension EventLoop {
 
   /// Starts a loop with its own thread, which runs until `shutDown`.
   ///
-  /// Throws `SocketError` if the system has no descriptor or no thread left.
+  /// Throws an error whose description names the reason if the system has no file descriptor or
+  /// thread left.
   ///
   /// - Parameters:
   ///   - name: The name of the loop's thread, and of the loop in logs. Default: `longlink`.
   ///   - busyPoll: How long the loop polls the kernel for events before it sleeps: 0 to 1 s,
-  ///     default 0. A sleeping thread takes tens of microseconds to wake, which is most of the time
-  ///     of a request between two processes of one machine. Polling uses a whole processor core,
-  ///     even if nothing happens. Use it for loops that are hardly ever idle, or have a dedicated
-  ///     core.
+  ///     default 0. A value outside this range is clamped. A sleeping thread takes tens of
+  ///     microseconds to wake, which is most of the time of a request between two processes of one
+  ///     machine. Polling uses a whole processor core, even if nothing happens. Use it for loops
+  ///     that are hardly ever idle, or have a dedicated core.
   ///   - stallThreshold: The duration of a turn above which the loop counts as stalled. Default:
   ///     200 ms.
   ///   - onStall: Called on the loop after a turn in which work blocked it for too long. It must
@@ -95,11 +96,11 @@ extension EventLoop {
     thread.withLock { $0 = .running(started) }
   }
 
-  /// Stops the loop: runs queued work, fires all timers, and waits for its thread to end.
+  /// Stops the loop: runs queued work, fires all timers, and blocks until its thread has ended.
   ///
-  /// Calling it again has no effect. Calling it on the loop itself is a programming error. First
-  /// close the clients and servers on the loop. Work that is submitted afterwards still runs, in
-  /// order, on a temporary thread; sleeps then end at once with `CancellationError`.
+  /// Calling it again has no effect. Calling it on the loop itself traps. First close the clients
+  /// and servers on the loop. Work that is submitted afterwards still runs, in order, on a
+  /// temporary thread; sleeps then end at once with `CancellationError`.
   public func shutDown() {
     precondition(!isCurrent, "an event loop cannot be shut down from itself")
     // Locked while waiting, so that every caller returns only after the thread has ended.

@@ -5,19 +5,20 @@ internal import Synchronization
 
 /// The clock of an event loop: the kernel's monotonic time, or a simulation's.
 ///
-/// Sleeping on it uses a timer of the loop and no thread, and ends early on cancellation.
+/// Sleeping on it takes no thread, only a timer of the loop, and ends early if the task is
+/// cancelled.
 public struct EventLoopClock: Clock {
   let loop: EventLoop
 
-  /// The current time. Usable on any thread.
+  /// The current time. It can be read on any thread.
   public var now: LinkInstant { loop.driver.now }
 
   /// The resolution of sleeps: 1 ms, because timers fire on whole milliseconds.
   public var minimumResolution: Duration { .milliseconds(1) }
 
-  /// Waits until an instant; `tolerance` is ignored.
+  /// Waits until an instant, or not at all if it has passed; `tolerance` is ignored.
   ///
-  /// Throws `CancellationError` if the task is cancelled or the loop is shut down before.
+  /// Throws `CancellationError` if the task is cancelled or the loop is shut down before that.
   public func sleep(until deadline: LinkInstant, tolerance: Duration? = nil) async throws {
     try await loop.sleep(until: deadline)
   }

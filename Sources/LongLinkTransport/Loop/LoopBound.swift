@@ -8,7 +8,7 @@
 @frozen
 public struct LoopBound<Value>: @unchecked Sendable {
   @usableFromInline var storage: Value
-  /// The loop on which alone the value can be accessed.
+  /// The only loop on which the value can be accessed.
   public let loop: EventLoop
 
   /// Binds a value to a loop. The value must not be reachable from elsewhere.
@@ -17,7 +17,7 @@ public struct LoopBound<Value>: @unchecked Sendable {
     self.loop = loop
   }
 
-  /// The value. Traps off the loop.
+  /// The value. Reading or changing it traps if the caller does not run on the loop.
   @inlinable public var value: Value {
     _read {
       loop.preconditionCurrent()

@@ -2,7 +2,7 @@
 
 public import LongLinkCore
 
-/// How a transport is secured, and who the peer has proved to be.
+/// How a connection is secured, and who the peer has proved to be.
 public struct ConnectionSecurity: Hashable, Sendable {
   /// The protocol's version, such as `TLSv1.3`.
   public let version: String
@@ -10,9 +10,10 @@ public struct ConnectionSecurity: Hashable, Sendable {
   public let cipher: String
   /// The application protocol that both sides have agreed on (ALPN): `longlink/1`.
   public let applicationProtocol: String
-  /// The name that the client asked for (SNI), if any: untrusted on a server.
+  /// The server's name that the client sent (SNI), escaped and cut to 200 bytes; nil if it sent
+  /// none. On a server, do not trust it: any client can send any name.
   public let serverName: String?
-  /// The peer's certificate, if it has shown one that this side has verified.
+  /// The peer's certificate; nil if it has shown none that this side has verified.
   public let peerCertificate: PeerCertificate?
   /// Whether the handshake resumed an earlier session.
   public let isResumed: Bool
@@ -30,7 +31,7 @@ public struct ConnectionSecurity: Hashable, Sendable {
   }
 }
 
-/// The security of a client's connections. The product LongLinkTLS makes it.
+/// The security of a client's connections, for its configuration. Make it with LongLinkTLS.
 public struct ClientSecurity: Sendable {
   package let provider: any ClientSecurityProvider
 
@@ -39,7 +40,7 @@ public struct ClientSecurity: Sendable {
   }
 }
 
-/// The security of a server's connections. The product LongLinkTLS makes it.
+/// The security of a server's connections, for its configuration. Make it with LongLinkTLS.
 public struct ServerSecurity: Sendable {
   package let provider: any ServerSecurityProvider
 
