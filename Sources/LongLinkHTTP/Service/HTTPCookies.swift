@@ -51,8 +51,8 @@ public final class HTTPCookies: Sendable {
   private let clock: @Sendable () -> Int64
   private let state = Mutex(State())
 
-  /// Makes an empty jar. `sharedDomains` are names such as `example.com`: hosts in such a domain may
-  /// set cookies for each other, with the attribute `Domain`.
+  /// Makes an empty jar. `sharedDomains` are names such as `example.com`: hosts in such a domain
+  /// may set cookies for each other, with the attribute `Domain`.
   public convenience init(sharedDomains: [String] = []) {
     self.init(sharedDomains: sharedDomains) { Int64(Date().timeIntervalSince1970) }
   }
