@@ -48,7 +48,9 @@ extension ProtobufCBody {
   /// Always true: the C message has to be filled before libprotobuf-c can compute its size.
   @inlinable public static var isMeasuredByEncoding: Bool { true }
 
-  /// The size that libprotobuf-c computes for the message.
+  /// The number of bytes of the packed message, as libprotobuf-c computes it.
+  ///
+  /// Throws the errors of filling the C message, mainly `.interiorNUL`.
   @inlinable
   public var encodedByteCount: Int {
     get throws(BodyError) {
@@ -58,7 +60,9 @@ extension ProtobufCBody {
     }
   }
 
-  /// Packs the message directly into `output` with libprotobuf-c.
+  /// Packs the message directly into `output` with libprotobuf-c. Traps if it has no room there.
+  ///
+  /// Throws the errors of filling the C message, mainly `.interiorNUL`.
   @inlinable
   public func encode(into output: inout OutputRawSpan) throws(BodyError) {
     unsafe try output.withUnsafeMutableBytes { (buffer, initializedCount) throws(BodyError) in
@@ -71,6 +75,8 @@ extension ProtobufCBody {
   }
 
   /// Packs the message into an array with libprotobuf-c.
+  ///
+  /// Throws the errors of filling the C message, mainly `.interiorNUL`.
   @inlinable
   public func encodedBytes() throws(BodyError) -> [UInt8] {
     try withArena { (arena) throws(BodyError) in
