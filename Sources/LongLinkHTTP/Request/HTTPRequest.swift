@@ -17,8 +17,8 @@ public struct HTTPRequest: Sendable {
   public var url: String
   /// The header fields. Default: none.
   ///
-  /// The service sets `Host`, `Content-Length`, `Transfer-Encoding`, `Connection` and
-  /// `Accept-Encoding` itself, whatever they are here, and so it does `Content-Type` for a body.
+  /// The service replaces `Host`, `Content-Length`, `Transfer-Encoding`, `Connection` and
+  /// `Accept-Encoding` with its own values, and `Content-Type` with that of the body.
   public var fields: HTTPFields
   /// Further fields, such as keys, that only the origin of `url` gets. A redirect to another origin
   /// drops them, and also `authentication` and the fields `Authorization`, `Cookie`, `Origin` and
@@ -47,8 +47,9 @@ public struct HTTPRequest: Sendable {
   /// With `ifSafe` it is sent again, at most twice, while no byte of it has left. GET, HEAD and
   /// OPTIONS are also sent again once if a connection that had served other requests ended without
   /// a byte of a response. With `idempotent`, a request of any method is also sent again once if
-  /// its connection ended before the response began. With `never` it is not sent again; with `once`
-  /// it fails with `unsupported`.
+  /// its connection ended before the response began. A body that has to be read again must be
+  /// replayable. With `never` the request is not sent again; with `once` it fails with
+  /// `unsupported`.
   public var retry: RetryMode
   /// Called with the progress after each piece of the request's body that was sent, and after each
   /// chunk of the response's body that was read. Default nil.

@@ -88,8 +88,8 @@ public struct HTTPConfiguration: Sendable {
   }
 }
 
-/// The TLS settings of an ``HTTPService``, or of a way over HTTP: which further authorities it
-/// trusts, and its own certificate.
+/// The TLS settings of an ``HTTPService``, or of a way over HTTP: the authorities that it trusts
+/// besides the system's, and its certificate.
 public struct HTTPTLS: Hashable, Sendable {
   /// A file or text in PEM format.
   public enum Source: Hashable, Sendable {
@@ -101,7 +101,7 @@ public struct HTTPTLS: Hashable, Sendable {
 
   /// Certificates of authorities that are trusted besides the system's. Default: none.
   public var additionalRoots: [Source]
-  /// The own certificate, for servers that ask for one, and the chain after it. Default nil: none.
+  /// The certificate for servers that ask for one, and the chain after it. Default nil: none.
   public var certificate: Source?
   /// The private key of `certificate`. Set both or neither. Default nil: none.
   public var privateKey: Source?

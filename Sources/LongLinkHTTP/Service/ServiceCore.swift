@@ -116,7 +116,7 @@ public struct HTTPCounters: Hashable, Sendable {
   public internal(set) var requests: UInt64 = 0
   /// Redirects that were followed.
   public internal(set) var redirects: UInt64 = 0
-  /// Responses with 401 after which the request was sent again, with other credentials.
+  /// Responses with 401 after which the request was sent again, with an answer or another token.
   public internal(set) var challenges: UInt64 = 0
   /// Requests that were sent again after a lost connection.
   public internal(set) var retries: UInt64 = 0
