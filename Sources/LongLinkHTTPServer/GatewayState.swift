@@ -13,16 +13,18 @@ internal import Synchronization
 public struct HTTPGatewayCounters: Equatable, Sendable {
   /// The connections that were accepted.
   public var connectionsAccepted: UInt64 = 0
-  /// The connections that were closed at once, because all others ran requests.
+  /// The connections that were closed at once: all others ran requests, too many were closing to
+  /// make room, or the gateway was shutting down.
   public var connectionsTurnedAway: UInt64 = 0
   /// The connections that were closed to make room for newer ones, while they ran no request that
   /// the server had accepted.
   public var connectionsEvicted: UInt64 = 0
-  /// The connections that are open.
+  /// The connections that are open now.
   public var openConnections = 0
   /// The requests that were handed to the server.
   public var requests: UInt64 = 0
-  /// The requests that were answered with a status other than 200.
+  /// The requests that were refused with a status such as 404 or 503. They do not include invalid
+  /// HTTP, which `badRequests` counts.
   public var refusals: UInt64 = 0
   /// The connections that sent no valid HTTP, or heads that are too large.
   public var badRequests: UInt64 = 0

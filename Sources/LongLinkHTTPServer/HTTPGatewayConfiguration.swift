@@ -13,7 +13,10 @@ public struct HTTPGatewayConfiguration: Sendable {
   public var host = "127.0.0.1"
   /// The port to listen on, 0 to 65,535; 0, the default, takes a free one.
   public var port = 0
-  /// The path of the short link; it begins with `/`. Default `/longlink/v1`.
+  /// The path in the URL at which the gateway takes requests; any other is answered with 404.
+  /// Default `/longlink/v1`.
+  ///
+  /// It begins with `/` and consists of visible ASCII characters without `?`.
   public var path = "/longlink/v1"
   /// The most open connections, at least 1. Default 1,000.
   ///
@@ -63,7 +66,7 @@ public struct HTTPGatewayConfiguration: Sendable {
   /// The most bytes of a request's target.
   static let longestTarget = 8_192
 
-  /// A header for the addresses of clients.
+  /// The header in which proxies write the addresses of clients.
   public enum ForwardedHeader: Hashable, Sendable {
     /// `X-Forwarded-For`: addresses, the client's first.
     case xForwardedFor

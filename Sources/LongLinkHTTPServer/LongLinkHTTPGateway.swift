@@ -27,7 +27,8 @@ public final class LongLinkHTTPGateway: Sendable {
   private let state: GatewayState
   private let phase = Mutex(Phase.made)
 
-  /// Makes a gateway for `server`; it does not listen yet. Throws `invalidConfiguration`.
+  /// Makes a gateway for `server`; it does not listen yet. Throws `invalidConfiguration`, with the
+  /// field's name, if a value is out of range.
   public init(
     for server: LongLinkServer, _ configuration: HTTPGatewayConfiguration = .init()
   ) throws(LongLinkError) {
@@ -73,13 +74,14 @@ public final class LongLinkHTTPGateway: Sendable {
     return address
   }
 
-  /// The address that the gateway listens on, with the actual port; nil before `start`.
+  /// The address that the gateway listens on, with the actual port; nil before `start`, and after
+  /// `shutDown`.
   public var address: LongLinkTransport.SocketAddress? {
     guard case .started(let listener, _) = phase.withLock({ $0 }) else { return nil }
     return state.address(listener.localAddress)
   }
 
-  /// A snapshot of the counters.
+  /// The gateway's counters at this moment.
   public var counters: HTTPGatewayCounters { state.counters }
 
   private func bootstrap(_ threads: GatewayThreads) -> ServerBootstrap {
@@ -122,9 +124,11 @@ public final class LongLinkHTTPGateway: Sendable {
     try pipeline.addHandler(handler)
   }
 
-  /// Stops: accepts no more connections, lets running requests finish within `bound`, and returns
-  /// when every connection has ended. Shut the server down afterwards, or before: requests in
-  /// between are refused with 503, which is safe to retry. A second call does nothing.
+  /// Stops the gateway, and returns when every connection has ended.
+  ///
+  /// It accepts no more connections, lets running requests finish within `bound`, and then closes
+  /// the connections that are left. If you shut the server down first, requests that come in
+  /// between do not run, and are answered with 503. A second call does nothing.
   public func shutDown(within bound: Duration = .seconds(10)) async {
     let started = phase.withLock(of: self) { phase -> (any Channel, GatewayThreads)? in
       defer { phase = .shutDown }

@@ -3,8 +3,9 @@
 public import LongLinkReaders
 
 extension DocumentReader {
-  /// Returns the text of chosen elements of an XML document, decoded from JSON when it is read. The
-  /// sequence throws `ReaderError`, with `undecodable` if a text does not fit `type`.
+  /// Returns values from the chosen elements of an XML document, whose text is JSON. Each is
+  /// decoded when it is read; the sequence throws `ReaderError`, with `undecodable` if a text does
+  /// not fit `type`.
   ///
   /// ```swift
   /// let reader = DocumentReader(client.stream(7, query))

@@ -8,7 +8,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A value as a JSON body of a request, response, push or item.
+/// A value that is sent as JSON, in the body of a request, response, push or item.
 ///
 /// ```swift
 /// let find = RPCMethod<JSONBody<Search>, JSONBody<[Place]>>(7)
@@ -18,12 +18,15 @@ internal import Foundation
 ///
 /// For pushes the value conforms to `JSONPush`.
 ///
-/// It is coded by `JSONEncoder` and `JSONDecoder` as they are by default, with the members of
-/// objects sorted by name, so that a value always has the same bytes. A type that needs other
-/// strategies, for dates for instance, states them in its own `encode(to:)` and `init(from:)`.
+/// `JSONEncoder` and `JSONDecoder` code it with their default strategies. A type that needs others,
+/// for instance for dates, has them in its own `encode(to:)` and `init(from:)`. The members of
+/// objects are sorted by name, and slashes are not escaped. So equal values have the same bytes,
+/// unless they contain sets, or dictionaries that become arrays, such as those with keys of an
+/// enumeration: the order of their elements is random.
 ///
-/// `JSONDecoder` departs from RFC 8259 in two ways: it accepts a comma behind the last element or
-/// member (`[1,]`), and refuses a zero with an exponent (`0e1`).
+/// `JSONDecoder` departs from RFC 8259. It accepts a comma behind the last element or member
+/// (`[1,]`), text in UTF-16 and UTF-32, and, in parts that `Value` does not read, invalid numbers
+/// and escapes (`01`, `"\q"`). It refuses a zero with an exponent (`0e1`).
 public struct JSONBody<Value> {
   /// The value.
   public var value: Value
@@ -39,11 +42,12 @@ extension JSONBody: Equatable where Value: Equatable {}
 extension JSONBody: Hashable where Value: Hashable {}
 
 extension JSONBody: BodyEncodable where Value: Encodable {
-  /// Always true: the value is encoded once, instead of being counted first.
+  /// Always true: to count the bytes of the JSON text takes as long as to make it, so it is made
+  /// only once.
   public static var isMeasuredByEncoding: Bool { true }
 
-  /// The number of bytes of the JSON text. The value has to be encoded to find out. Throws
-  /// `notRepresentable`.
+  /// The number of bytes of the JSON text, which is made to count them. Throws `notRepresentable`
+  /// if JSON has no form for the value, such as an infinite number.
   public var encodedByteCount: Int {
     get throws(BodyError) { try encodedBytes().count }
   }
@@ -66,8 +70,9 @@ extension JSONBody: BodyEncodable where Value: Encodable {
 }
 
 extension JSONBody: BodyDecodable where Value: Decodable {
-  /// Decodes the JSON text. Throws `malformed` if `JSONDecoder` does not accept it as JSON, and
-  /// `wrongType` if it does not fit the value's type.
+  /// Decodes the JSON text. Throws `malformed` if `JSONDecoder` does not accept it as JSON, or if a
+  /// number is out of the range of its type, and `wrongType` if the text does not fit the value's
+  /// type in another way.
   public init(decoding body: RawSpan) throws(BodyError) {
     do {
       value = try JSONCoding.decode(Value.self, from: body)

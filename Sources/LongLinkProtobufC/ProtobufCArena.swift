@@ -83,7 +83,7 @@ public struct ProtobufCArena: ~Copyable {
 }
 
 extension ProtobufCArena {
-  /// A string field, terminated by NUL.
+  /// Copies a string for a string field, and ends it with NUL.
   ///
   /// Throws `.interiorNUL` if the string contains U+0000, because C would end it there.
   public mutating func string(_ value: String) throws(BodyError) -> UnsafeMutablePointer<CChar>? {
@@ -105,7 +105,7 @@ extension ProtobufCArena {
     return unsafe memory.assumingMemoryBound(to: CChar.self)
   }
 
-  /// A bytes field.
+  /// Makes the value of a bytes field.
   public mutating func bytes(_ value: [UInt8]) -> ProtobufCBinaryData {
     if value.isEmpty { return unsafe ProtobufCBinaryData(len: 0, data: nil) }
     // Measuring a message reads only the count, not the bytes.
@@ -114,9 +114,10 @@ extension ProtobufCArena {
     return unsafe ProtobufCBinaryData(len: value.count, data: memory.baseAddress)
   }
 
-  /// A message field; nil, which makes the field absent, if `value` is nil.
+  /// Makes the C message of a message field; nil, which makes the field absent, if `value` is nil.
   ///
-  /// Traps if `CMessage`, the type of the field, is not the structure of `Message`.
+  /// Throws the errors of `fill` of the message's layout. Traps if `CMessage`, the type of the
+  /// field, is not the structure of `Message`.
   @inlinable
   public mutating func message<Message: ProtobufCBody, CMessage>(
     _ value: Message?,
@@ -128,7 +129,7 @@ extension ProtobufCArena {
     return try unsafe layout.makeMessage(value, in: &self).assumingMemoryBound(to: type)
   }
 
-  /// A repeated field of strings; set its count separately.
+  /// Copies strings for a repeated field, whose count you set separately; nil if there are none.
   ///
   /// Throws like `string(_:)`.
   public mutating func strings(
@@ -142,7 +143,8 @@ extension ProtobufCArena {
     return fields.baseAddress
   }
 
-  /// A repeated field of bytes; set its count separately.
+  /// Makes the values of a repeated bytes field, whose count you set separately; nil if there are
+  /// none.
   public mutating func bytes(
     _ values: [[UInt8]]
   ) -> UnsafeMutablePointer<ProtobufCBinaryData>? {
@@ -154,7 +156,8 @@ extension ProtobufCArena {
     return fields.baseAddress
   }
 
-  /// A repeated field of numbers, booleans (as `protobuf_c_boolean`) or enumeration values.
+  /// Copies numbers, booleans (as `protobuf_c_boolean`) or enumeration values for a repeated field,
+  /// whose count you set separately; nil if there are none.
   @inlinable
   public mutating func scalars<Scalar: BitwiseCopyable>(
     _ values: [Scalar]
@@ -165,9 +168,10 @@ extension ProtobufCArena {
     return fields.baseAddress
   }
 
-  /// A repeated field of messages; set its count separately.
+  /// Makes the C messages of a repeated field, whose count you set separately; nil if there are
+  /// none.
   ///
-  /// Traps if `CMessage`, the type of the field, is not the structure of `Message`.
+  /// Throws and traps like `message(_:as:)`.
   @inlinable
   public mutating func messages<Message: ProtobufCBody, CMessage>(
     _ values: [Message],

@@ -48,7 +48,9 @@ extension ProtobufCBody {
   /// Always true: the C message has to be filled before libprotobuf-c can compute its size.
   @inlinable public static var isMeasuredByEncoding: Bool { true }
 
-  /// The size that libprotobuf-c computes for the message.
+  /// The number of bytes of the packed message, as libprotobuf-c computes it.
+  ///
+  /// Throws the errors of filling the C message, mainly `.interiorNUL`.
   @inlinable
   public var encodedByteCount: Int {
     get throws(BodyError) {
@@ -58,7 +60,9 @@ extension ProtobufCBody {
     }
   }
 
-  /// Packs the message directly into `output` with libprotobuf-c.
+  /// Packs the message directly into `output` with libprotobuf-c. Traps if it has no room there.
+  ///
+  /// Throws the errors of filling the C message, mainly `.interiorNUL`.
   @inlinable
   public func encode(into output: inout OutputRawSpan) throws(BodyError) {
     unsafe try output.withUnsafeMutableBytes { (buffer, initializedCount) throws(BodyError) in
@@ -71,6 +75,8 @@ extension ProtobufCBody {
   }
 
   /// Packs the message into an array with libprotobuf-c.
+  ///
+  /// Throws the errors of filling the C message, mainly `.interiorNUL`.
   @inlinable
   public func encodedBytes() throws(BodyError) -> [UInt8] {
     try withArena { (arena) throws(BodyError) in
@@ -87,13 +93,15 @@ extension ProtobufCBody {
 
   /// Reads the body, and charges the memory that the value takes.
   ///
-  /// A message counts as twice its size in Swift plus 24 bytes, a number of a repeated field as 16
-  /// bytes, a string or bytes field as 32 bytes, and as its length plus 80 unless it is a string of
-  /// at most 15 bytes. These are upper bounds for arrays and dictionaries that grow.
+  /// A message counts as twice its size in Swift plus 24 bytes, and a number of a repeated field as
+  /// 16 bytes. A string of at most 15 bytes and an empty bytes field count as 32 bytes, any longer
+  /// one as its length plus 80. These are upper bounds for arrays and dictionaries that grow.
   ///
-  /// Throws if the body breaks the rules of Protocol Buffers or of its message, is nested deeper
-  /// than 100 messages, has a string that is not UTF-8 or contains U+0000, has a singular message
-  /// field twice, or takes more than `decodingMemoryLimit` or than the server has left.
+  /// Throws `malformed`, `truncated` or `wrongType` if the body breaks the rules of Protocol
+  /// Buffers or of its message, `tooDeep` if messages are nested more than 100 levels below the
+  /// outermost, `invalidUTF8` or `interiorNUL` for a string, `notRepresentable` if a singular
+  /// message field occurs twice, `tooLarge` beyond `decodingMemoryLimit`, and `outOfMemory` beyond
+  /// what the server has left.
   @inlinable
   public init(decoding body: RawSpan, charging memory: inout DecodingMemory) throws(BodyError) {
     // The body and the memory outlive this call, and the reader does not.

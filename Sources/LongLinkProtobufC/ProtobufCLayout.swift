@@ -5,8 +5,8 @@ public import LongLinkCore
 
 /// The functions that copy a Swift value to its C message and read one from a body.
 ///
-/// Each type makes its layout once, as `ProtobufCBody.layout`. Any thread may use it. Its memory is
-/// never freed.
+/// Each type makes its layout once, as `ProtobufCBody.layout`. Any thread may use it. The memory of
+/// a layout is never freed.
 @safe
 public struct ProtobufCLayout<Value>: Sendable {
   @safe
@@ -49,7 +49,7 @@ public struct ProtobufCLayout<Value>: Sendable {
   @usableFromInline
   nonisolated(unsafe) let parts: UnsafePointer<Parts>
 
-  /// Connects the Swift type with the structure `CMessage`.
+  /// Makes the layout of a Swift type whose C structure is `CMessage`.
   ///
   /// `initialize` is the generated `…__init` of the structure; any other function traps here or
   /// causes undefined behavior later. `fill` copies a value into an initialized message, takes

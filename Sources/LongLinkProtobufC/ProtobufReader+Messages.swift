@@ -5,8 +5,8 @@ public import LongLinkCore
 extension ProtobufReader {
   /// Reads one message of a repeated field.
   ///
-  /// Throws the errors of reading it, `.tooDeep` if messages are nested more than 100 deep, and
-  /// `.tooLarge` past the limit on memory.
+  /// Throws the errors of reading it, `.tooDeep` if messages are nested more than 100 levels below
+  /// the outermost, and `.tooLarge` beyond the limit on memory.
   @inlinable
   public mutating func message<Message: ProtobufCBody>(
     _ type: Message.Type = Message.self
@@ -15,7 +15,7 @@ extension ProtobufReader {
     return try message(once: &isRead)
   }
 
-  /// Reads a message field that is not repeated, and sets `isRead`, which is false at first.
+  /// Reads a message field that is not repeated, and sets `isRead` to true. Let it begin as false.
   ///
   /// Throws like `message(_:)`, and `.notRepresentable` if `isRead` was already true.
   @inlinable

@@ -9,7 +9,7 @@ public struct ReaderError: Error, Hashable, Sendable {
   /// The kind of error.
   public let code: Code
   /// The byte of the document where the error was found, counted from 0; nil if that is not known.
-  /// UTF-16 is counted as its UTF-8.
+  /// In a document in UTF-16, the bytes of the same text in UTF-8 are counted.
   public let offset: Int?
   /// A human-readable detail; text from the document is escaped and cut to 200 bytes.
   public let detail: String?

@@ -14,7 +14,7 @@ public struct UploadError: Error, Hashable, Sendable {
   public let part: Int?
   /// A detail for people; empty if there is none.
   public let detail: String
-  /// The failed request, if the server or the connection is the reason.
+  /// The error of the failed request; nil if no request to the server has failed.
   public var link: LongLinkError? { request.error }
 
   private let request: RequestFailure
@@ -46,7 +46,8 @@ extension UploadError {
 
     private init(_ description: String) { self.description = description }
 
-    /// A part of the body cannot be sent: its name, its content type, its size or its place.
+    /// A part is invalid: its name contains U+0000, its content type is not a media type, its range
+    /// goes beyond the end of its file, or the sizes of the parts have no sum.
     public static let invalidPart = Code("a part is invalid")
     /// There is no file at the path, or it has been removed.
     public static let fileMissing = Code("the file is missing")
@@ -56,31 +57,32 @@ extension UploadError {
     public static let notRegularFile = Code("it is not a regular file")
     /// The file cannot be read; `detail` has the system's reason.
     public static let fileUnreadable = Code("the file cannot be read")
-    /// The file has other content than at the start, or is another file.
+    /// The file was modified after the upload began, or the path names another file now.
     public static let fileChanged = Code("the file has changed")
     /// The file has become longer.
     public static let fileGrew = Code("the file has grown")
     /// The file has become shorter.
     public static let fileShrank = Code("the file has shrunk")
-    /// A sequence had more or fewer bytes than its declared length.
+    /// A sequence had more or fewer bytes than its declared length, or an offset was past the end.
     public static let wrongLength = Code("the length is wrong")
     /// The function that makes a sequence, or the sequence, threw an error.
     public static let sourceFailed = Code("the source failed")
-    /// The record describes an upload of other parts.
+    /// The file at `UploadOptions.record` describes an upload of other parts, or is not a record.
     public static let otherRecord = Code("the record is of another upload")
     /// The file at `UploadOptions.record` cannot be read or written.
     public static let recordFailed = Code("the record failed")
-    /// The server refused the upload; `link` has its code and text.
+    /// The server refused the upload; `link` has its code and text, if there is one.
     public static let rejected = Code("rejected")
     /// The upload is larger than the server takes.
     public static let tooLarge = Code("too large")
-    /// The server has too many uploads of this client.
+    /// The server had no room for the upload, because of too many uploads or requests, for the
+    /// whole time of `UploadOptions.patience`; `link` is its last refusal.
     public static let tooManyUploads = Code("too many uploads")
     /// The server has no space left. It keeps the bytes that it has.
     public static let noSpace = Code("no space is left on the server")
     /// Another client has taken the upload over, and goes on with it.
     public static let takenOver = Code("taken over by another client")
-    /// The server has forgotten the upload several times.
+    /// The server has forgotten the upload again, after it was begun anew three times.
     public static let forgotten = Code("forgotten by the server")
     /// The server received other bytes than were sent, or sent an answer that makes no sense.
     public static let damaged = Code("damaged")

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A snapshot of the counters of a server's uploads since it was started.
+/// A snapshot of the counters of a server's uploads, which begin when `routeUploads` is called.
 public struct UploadCounters: Hashable, Sendable {
-  /// Uploads that are not finished.
+  /// Uploads that are not finished now.
   public internal(set) var unfinished = 0
-  /// The bytes of the uploads that are not finished, without what their files take besides.
+  /// The bytes that were written of unfinished uploads, without the 4 KiB that limits add per file.
   public internal(set) var unfinishedBytes: UInt64 = 0
   /// Finished uploads that are remembered, to answer repeated requests.
   public internal(set) var remembered = 0
-  /// Appends that run.
+  /// Appends that are running now.
   public internal(set) var appendsRunning = 0
   /// Uploads that were created.
   public internal(set) var created: UInt64 = 0
@@ -16,13 +16,13 @@ public struct UploadCounters: Hashable, Sendable {
   public internal(set) var restored: UInt64 = 0
   /// Uploads that were finished.
   public internal(set) var finished: UInt64 = 0
-  /// Finishes that the application refused.
+  /// Requests to finish an upload that `mayFinish` of `routeUploads` refused.
   public internal(set) var refused: UInt64 = 0
   /// Uploads that were removed because the client asked for it.
   public internal(set) var aborted: UInt64 = 0
   /// Uploads that were removed because nothing was appended for too long.
   public internal(set) var expired: UInt64 = 0
-  /// Uploads that were removed because the hash was another one than the client's.
+  /// Uploads that were removed because their bytes did not have the hash that the client stated.
   public internal(set) var mismatched: UInt64 = 0
   /// Appends that ended with all of their bytes durable.
   public internal(set) var appends: UInt64 = 0
@@ -44,6 +44,6 @@ public struct UploadCounters: Hashable, Sendable {
   public internal(set) var noSpace: UInt64 = 0
   /// Requests that failed because the server could not read or write, and were answered with 500.
   public internal(set) var failures: UInt64 = 0
-  /// Entries of the directory that are no uploads, or could not be read, at the start.
+  /// Entries of `.unfinished` and `.finished` that were not uploads, or not readable, at a start.
   public internal(set) var unreadable: UInt64 = 0
 }

@@ -1,57 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What clients can use of a server's disk, memory and time with uploads.
+/// Limits of the disk space, memory and time that clients can use with uploads.
 ///
 /// A client is a principal, wherever it connects from. Without a principal it is an IPv4 address,
 /// or an IPv6 network of 64 bits; then all clients of Unix sockets count as one, and so do all
-/// behind a proxy.
+/// clients behind a proxy. A number such as 413 is the code of the server's answer beyond a limit.
 public struct UploadLimits: Sendable, Equatable {
-  /// The most bytes of one upload; above it, 413. Default 4 GiB.
+  /// The most bytes of one upload, at most 2^62. A larger one is refused with 413. Default 4 GiB.
   public var maxUploadBytes: UInt64 = 4 << 30
-  /// The most bytes that all unfinished uploads of one client may take; above it, a create or an
-  /// append is answered with 507. Each part takes 4 KiB besides its bytes, and each upload 8 KiB.
+  /// The most bytes that all unfinished uploads of one client may take. Beyond it, a create or an
+  /// append is refused with 507. Each part takes 4 KiB besides its bytes, and each upload 8 KiB.
   /// Default 16 GiB.
   public var maxClientBytes: UInt64 = 16 << 30
-  /// The most bytes that all unfinished uploads may take, counted as for `maxClientBytes`; above
-  /// it, a create or an append is answered with 507. Default 64 GiB.
+  /// The most bytes that all unfinished uploads may take, counted as for `maxClientBytes`. Beyond
+  /// it, a create or an append is refused with 507. Default 64 GiB.
   public var maxBytes: UInt64 = 64 << 30
-  /// The most files that one client may finish in a `lifetime`; above it, 507. Each upload counts
-  /// as two files more than it has: its folder, and `fields.json`. What was used becomes free again
-  /// evenly. At least `maxParts` and 2. Default 100,000.
+  /// The most files that one client may finish in a `lifetime`, at least `maxParts` + 2. Beyond it,
+  /// a create or a finish is refused with 507. Default 100,000.
+  ///
+  /// An upload counts as its parts and two more: its folder, and `fields.json`. What was used
+  /// becomes free again evenly, all of it in a `lifetime`.
   public var maxClientFinishedFiles = 100_000
-  /// The most bytes that one client may finish in a `lifetime`, with 4 KiB more for each file;
-  /// above it, 507. At least `maxUploadBytes` and 4 KiB for each of `maxParts` and 2. Default 64
-  /// GiB.
+  /// The most bytes that one client may finish in a `lifetime`, with 4 KiB more for each file that
+  /// `maxClientFinishedFiles` counts. Beyond it, a create or a finish is refused with 507. At least
+  /// `maxUploadBytes` + 4 KiB * (`maxParts` + 2). Default 64 GiB.
   public var maxClientFinishedBytes: UInt64 = 64 << 30
-  /// The most files that all clients may finish in a `lifetime`; above it, 507. At least
-  /// `maxClientFinishedFiles`. Default 1,000,000.
+  /// The most files that all clients may finish in a `lifetime`, counted as for
+  /// `maxClientFinishedFiles`, and at least as many. Beyond it, a create or a finish is refused
+  /// with 507. Default 1,000,000.
   public var maxFinishedFiles = 1_000_000
   /// The most bytes that all clients may finish in a `lifetime`, counted as for
-  /// `maxClientFinishedBytes`; above it, 507. At least `maxClientFinishedBytes`. Default 1 TiB.
+  /// `maxClientFinishedBytes`, and at least as many. Beyond it, a create or a finish is refused
+  /// with 507. Default 1 TiB.
   public var maxFinishedBytes: UInt64 = 1 << 40
-  /// The most unfinished uploads of one client, at least 1; above it, 429. Default 16.
+  /// The most unfinished uploads of one client, at least 1. Another one is refused with 429.
+  /// Default 16.
   public var maxClientUploads = 16
-  /// The most unfinished uploads, at least 1; above it, 429. Default 1,024.
+  /// The most unfinished uploads of all clients, at least 1. Another one is refused with 429.
+  /// Default 1,024.
   public var maxUploads = 1_024
-  /// The most appends of one client that run at the same time, at least 1; above it, 429.
+  /// The most appends of one client at the same time, at least 1. Another one is refused with 429.
   /// Default 4.
   public var maxClientAppends = 4
-  /// The most appends that run at the same time, at least 1; above it, 429. Default 64.
+  /// The most appends of all clients at the same time, at least 1. Another one is refused with 429.
+  /// Default 64.
   public var maxAppends = 64
-  /// The most bytes of one append, at least 1; above it, 413, and the bytes in front are kept.
-  /// Default 8 MiB.
+  /// The most bytes of one append, at least 1. A larger one ends with 413, and the bytes up to the
+  /// limit are kept. Default 8 MiB.
   public var maxAppendBytes = 8 << 20
-  /// The most parts of one upload, at least 1; above it, 413. Default 1,000.
+  /// The most parts of one upload, 1 to 2^32. An upload with more is refused with 413. Default
+  /// 1,000.
   public var maxParts = 1_000
-  /// How long an upload is kept without an append, and how long a finished one is remembered; at
-  /// least a second. Default 24 h.
+  /// How long an unfinished upload is kept after its last append, and how long a finished one is
+  /// remembered: 1 s to 2^31 s. Default 24 h.
   public var lifetime: Duration = .seconds(86_400)
-  /// The longest wait for the next bytes of an append; above zero. Default 60 s. After it, the
-  /// append is answered with 408, and the bytes that came are kept.
+  /// The longest wait for the next bytes of an append; above zero. After it, the append ends with
+  /// 408, and the bytes that have arrived are kept. Default 60 s.
   public var itemTimeout: Duration = .seconds(60)
-  /// The fewest bytes per second of an append, on average over each 30 seconds in which the server
-  /// waits for its bytes, the first 30 aside; below it, 408, and the bytes that came are kept.
-  /// Judged when bytes come; when none do, `itemTimeout` is. From 0, for no bound. Default 1,000.
+  /// The fewest bytes per second of an append; 0 means no bound. A slower append ends with 408, and
+  /// the bytes that have arrived are kept. Default 1,000.
+  ///
+  /// The rate is the average over each 30 seconds in which the server waits for bytes; the first 30
+  /// are not judged. It is judged only when bytes arrive: `itemTimeout` bounds the wait for them.
   public var minAppendRate = 1_000
 
   /// Makes limits with the defaults.

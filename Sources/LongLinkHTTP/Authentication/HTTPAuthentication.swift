@@ -18,18 +18,23 @@ public struct HTTPAuthentication: Sendable {
     HTTPAuthentication(kind: .basic(user: user, password: password))
   }
 
-  /// Sends a token with each request (RFC 6750), and gets another token when the server answers
-  /// 401.
+  /// Sends a token with each request (RFC 6750).
+  ///
+  /// When the server answers 401, the token is renewed and the request is sent once more, unless
+  /// its body cannot be read again.
   public static func bearer(_ tokens: HTTPBearerTokens) -> HTTPAuthentication {
     HTTPAuthentication(kind: .bearer(tokens))
   }
 
-  /// Answers the server's challenges with a name and a password, and sends nothing before.
+  /// Answers the server's Basic and Digest challenges with a name and a password. Until an origin
+  /// has sent its first challenge, it gets neither.
   public static func challenged(_ credentials: HTTPCredentials) -> HTTPAuthentication {
     HTTPAuthentication(kind: .challenged(credentials))
   }
 
   /// Answers only Digest challenges (RFC 7616), with SHA-256 or MD5.
+  ///
+  /// Use one value for all requests of a user: it remembers the server's challenge.
   public static func digest(user: String, password: String) -> HTTPAuthentication {
     challenged(HTTPCredentials(user: user, password: password, allowsBasic: false))
   }

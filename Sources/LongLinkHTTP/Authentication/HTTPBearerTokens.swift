@@ -12,7 +12,7 @@ internal import Synchronization
 /// After a server has rejected a token and it was renewed, no other renewal is made for that server
 /// until it has answered a request with 2xx, or a pause is over: 1 s, which doubles with each such
 /// renewal up to 30 s. After a renewal that has thrown, the same pauses hold for all servers.
-/// Meanwhile requests that need another token fail with 401.
+/// Meanwhile requests that need another token fail with `rejected` and the response 401.
 ///
 /// Requests of any number of services can share one value. It may be used from any thread.
 public final class HTTPBearerTokens: Sendable {
@@ -72,7 +72,9 @@ public final class HTTPBearerTokens: Sendable {
   ///
   /// `renew` returns a new token. It gets the token that a server has rejected, or nil if there is
   /// none yet. It runs in a task of its own, at most one at a time; cancelling a request does not
-  /// cancel it. If it throws, all requests that wait for it fail with 401.
+  /// cancel it. If it throws, all requests that wait for it fail with `rejected` and the response
+  /// 401. A token consists of visible ASCII characters: with any other character, requests fail
+  /// with `encodingFailed`.
   public convenience init(
     _ token: String? = nil, renew: @escaping @Sendable (_ rejected: String?) async throws -> String
   ) {

@@ -5,7 +5,7 @@ internal import Foundation
 internal import LongLinkTransport
 internal import Synchronization
 
-/// A name and a password that answer challenges, and the last challenge of each server.
+/// A name and a password that answer challenges, and the last challenges of up to 64 servers.
 ///
 /// Keep one value for all requests of a user: requests after the first then need no challenge. It
 /// may be used from any thread.
@@ -30,8 +30,8 @@ public final class HTTPCredentials: Sendable {
   /// Makes credentials, which answer Basic and Digest challenges unless one kind is not allowed.
   ///
   /// Basic sends the password itself, in a form that can be decoded without a key; Digest sends a
-  /// hash of the name, the password and the challenge. If Basic is not allowed, a server that only
-  /// asks for Basic gets no answer.
+  /// hash of the name, the password and the challenge. If Basic is not allowed and a server asks
+  /// only for Basic, the request fails with `rejected` and the response 401.
   public init(
     user: String, password: String, allowsBasic: Bool = true, allowsDigest: Bool = true
   ) {

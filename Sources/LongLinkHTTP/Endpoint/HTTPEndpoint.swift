@@ -18,32 +18,34 @@ public import LongLinkCore
 public struct HTTPEndpoint<Input: Sendable, Reply: Sendable>: Sendable {
   /// The HTTP method of the endpoint's requests.
   public let method: HTTPMethod
-  /// The readable name, such as `nodes`. Different endpoints of a service have different names.
+  /// The readable name, such as `nodes`. Give each endpoint of a service a different name.
   public let name: String
-  /// The name of the endpoint's service, by which `CallConfiguration.services` has policies and
-  /// errors.
+  /// The name of the endpoint's service, for which `CallConfiguration.services` can have policies
+  /// and errors. It may be empty.
   public let service: String
   /// The options of the endpoint's requests; a call's own options override them.
   ///
-  /// The timeout is that of the whole exchange. Metadata become fields of the head, and an
-  /// idempotency key the field `Idempotency-Key`. Priority, order, cancellation and what happens
-  /// offline have no meaning for HTTP.
+  /// The timeout is that of the whole exchange. Metadata entries become header fields, and an
+  /// idempotency key becomes the field `Idempotency-Key`. The options for priority, order,
+  /// cancellation and being offline have no effect.
   public var options: RequestOptions
-  /// Whether identical calls share one exchange. Default: for GET and HEAD.
+  /// Whether identical calls in progress share one exchange. Default: true for GET and HEAD, false
+  /// for other methods. If it is false, a policy of the call or of the client can still enable it.
   public var isShared: Bool
 
   private let request: @Sendable (Input) throws -> HTTPRequest
   private let decode: @Sendable ([UInt8]) throws(BodyError) -> Reply
 
   /// The message type of the endpoint's calls, for `CallConfiguration.policies` and
-  /// `CallClient.events(of:)`. It is computed from the names.
+  /// `CallClient.events(of:)`. It is computed from `service` and `name`.
   public var type: MessageType { MessageType(localName: "\(service)/\(name)") }
 
   /// Makes an endpoint.
   ///
-  /// `request` makes the request of an input, and `decode` the reply of a body, decompressed and at
-  /// most as large as the service allows. Both may be called on any thread. If `request` throws,
-  /// the call fails with `encodingFailed`.
+  /// `request` makes the request from an input, on the thread that makes the call; the request's
+  /// method is then set to `method`. `decode` makes the reply from the decompressed body, on any
+  /// thread. If `request` throws, the call fails with `encodingFailed`; if `decode` throws, with
+  /// `decodingFailed`.
   ///
   /// If `options.retry` is nil, requests of GET, HEAD, OPTIONS, PUT and DELETE are retried with
   /// `RetryMode.idempotent`.
@@ -63,8 +65,8 @@ public struct HTTPEndpoint<Input: Sendable, Reply: Sendable>: Sendable {
     self.decode = decode
   }
 
-  /// Returns a call of the endpoint over a service. A `CallClient` makes the call each time it gets
-  /// it.
+  /// Returns a call of the endpoint over a service. Nothing is sent yet: each time that you pass
+  /// the call to a `CallClient`, the client makes it.
   public func callAsFunction(
     _ input: Input, over service: HTTPService, policy: CallPolicy = CallPolicy()
   ) -> Call<Reply> {
@@ -96,8 +98,9 @@ extension HTTPEndpoint where Reply: BodyDecodable {
 }
 
 extension HTTPEndpoint where Input: BodyEncodable, Reply: BodyDecodable {
-  /// Makes an endpoint of one URL, whose input is the body: by default JSON, for a `JSONBody` of
-  /// LongLinkJSON.
+  /// Makes an endpoint of one URL, which sends its input as the request's body.
+  ///
+  /// The default content type suits a `JSONBody` of LongLinkJSON.
   public init(
     _ method: HTTPMethod, _ name: String, of service: String = "", url: String,
     contentType: String = "application/json", options: RequestOptions = RequestOptions()

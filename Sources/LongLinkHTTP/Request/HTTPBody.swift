@@ -16,12 +16,15 @@ public struct HTTPBody: Sendable {
   }
 
   let source: Source
-  /// The value of `Content-Type`. Nil for no body, and for a form with files, which has its own.
+  /// The value of `Content-Type`. It is nil for `none`, and for `multipart(_:)`, whose type is made
+  /// when the request is sent.
   public let contentType: String?
-  /// Whether the body can be read again, for a redirect or when the server asks who sends it.
-  /// Default true.
+  /// Whether the body can be read from its beginning more than once. Default true.
   ///
-  /// If it is false and a challenge can be expected, an empty request is sent first.
+  /// A request is sent again after some redirects, authentication challenges and lost connections.
+  /// Set this to false for a sequence that can be read only once: then such a request fails
+  /// instead. If its authentication answers challenges and the server has not challenged before, an
+  /// empty request goes first. Bytes in memory can always be read again, whatever the value is.
   public var isReplayable = true
 
   /// No body.
@@ -41,7 +44,7 @@ public struct HTTPBody: Sendable {
     HTTPBody(source: .bytes(try value.encodedBytes()), contentType: contentType)
   }
 
-  /// The fields of a form, as `application/x-www-form-urlencoded`.
+  /// Makes a body of form fields, as `application/x-www-form-urlencoded`.
   public static func form(_ fields: [(name: String, value: String)]) -> HTTPBody {
     let text = fields.map { HTTPBody.escaped($0.name) + "=" + HTTPBody.escaped($0.value) }
       .joined(separator: "&")
@@ -49,12 +52,16 @@ public struct HTTPBody: Sendable {
       source: .bytes(Array(text.utf8)), contentType: "application/x-www-form-urlencoded")
   }
 
-  /// A form with files, as `multipart/form-data`. It is read while it is sent.
+  /// Makes a form with files, as `multipart/form-data`. The parts are read while they are sent.
+  ///
+  /// If a part is invalid or cannot be read, the exchange fails with `encodingFailed`.
   public static func multipart(_ parts: [UploadPart]) -> HTTPBody {
     HTTPBody(source: .multipart(parts), contentType: nil)
   }
 
-  /// A file or a sequence, unchanged. It is read while it is sent.
+  /// Makes a body of the bytes of a file or a sequence, which are read while they are sent.
+  ///
+  /// If they cannot be read, the exchange fails with `encodingFailed`.
   public static func content(_ content: UploadContent, contentType: String) -> HTTPBody {
     HTTPBody(source: .content(content), contentType: contentType)
   }

@@ -3,7 +3,7 @@
 #if HTTP
 internal import NIOHTTP1
 
-/// HTTP header fields, a sequence of names and values in their order. Names are case-insensitive.
+/// HTTP header fields, a sequence of names and values in their order. Look-ups by name ignore case.
 public struct HTTPFields: Hashable, Sendable, Sequence, ExpressibleByDictionaryLiteral {
   struct Field: Hashable, Sendable {
     let name: String
@@ -29,8 +29,8 @@ public struct HTTPFields: Hashable, Sendable, Sequence, ExpressibleByDictionaryL
     fields = headers.map { Field(name: $0.name, value: $0.value) }
   }
 
-  /// The first value of a name; nil if there is none. Setting it replaces all values of the name,
-  /// or removes them if it is nil.
+  /// The first value of a name; nil if there is none. Setting it removes all fields of the name,
+  /// and then adds one at the end unless the new value is nil.
   public subscript(name: String) -> String? {
     get { fields.first { HTTPFields.isSame($0.name, name) }?.value }
     set {
@@ -39,7 +39,7 @@ public struct HTTPFields: Hashable, Sendable, Sequence, ExpressibleByDictionaryL
     }
   }
 
-  /// Returns all values of a name in their order; none if the name is not there.
+  /// Returns all values of a name in their order; an empty array if there is none.
   public func values(of name: String) -> [String] {
     fields.filter { HTTPFields.isSame($0.name, name) }.map(\.value)
   }

@@ -8,34 +8,36 @@ public import LongLinkUploads
 public struct HTTPReply: Sendable {
   /// The status, 200 to 299.
   public let status: Int
-  /// The head's fields.
+  /// The header fields of the response.
   public let fields: HTTPFields
   /// The URL that the response is from, after redirects.
   public let url: String
   /// The body, decompressed.
   public let body: [UInt8]
-  /// Whether the reply comes from the cache.
+  /// Whether the body comes from the cache, also if the server has confirmed it with 304.
   public let isFromCache: Bool
 }
 
 /// A response whose body is read while it arrives.
 ///
-/// If it is dropped before its end, the rest is not received, and the connection is closed.
+/// If you release it before its end, the rest is not received, and its HTTP/1 connection or HTTP/2
+/// stream is closed.
 public struct HTTPResponse: Sendable {
   /// The status, 200 to 299.
   public let status: Int
-  /// The head's fields.
+  /// The header fields of the response.
   public let fields: HTTPFields
   /// The URL that the response is from, after redirects.
   public let url: String
-  /// The number of the body's bytes, if the head states it and the body is not compressed.
+  /// The length of the body in bytes; nil if the head does not state it or the body is compressed.
   public let length: UInt64?
   /// The body, decompressed, in the chunks in which it arrives. It can be read once.
   ///
-  /// No more is received than the reader takes, and what fits into the buffers of the connection.
-  /// `DocumentReader` of LongLinkReaders reads documents from it. A reader throws `connectionLost`
+  /// While you do not read, only what fits into the buffers of the connection is received.
+  /// `DocumentReader` of LongLinkReaders reads documents from it. Reading throws `connectionLost`
   /// if the connection ends before the body does, `deadlineExceeded`, `protocolViolation`,
-  /// `corrupted`, `cancelled` when its task is cancelled, and `streamEnded` if it is the second.
+  /// `corrupted`, `closed` if the service was closed, `cancelled` if the task was cancelled, and
+  /// `streamEnded` if the body was read before.
   public let chunks: BytePieces<LongLinkError>
 }
 #endif

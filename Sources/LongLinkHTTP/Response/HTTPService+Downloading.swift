@@ -8,7 +8,7 @@ import LongLinkUploads
 public enum HTTPDownloadError: Error, Sendable, CustomStringConvertible {
   /// The exchange failed.
   case exchange(LongLinkError)
-  /// The file cannot be written; the text has the system's reason.
+  /// The file cannot be written, or another download writes it; the text has the reason.
   case file(path: String, String)
 
   /// The error in one line.
@@ -30,21 +30,21 @@ extension HTTPDownloadError: CancellableError {
 public struct HTTPDownload: Hashable, Sendable {
   /// The number of bytes of the whole file.
   public let bytes: UInt64
-  /// The number of the file's bytes that an earlier download had left.
+  /// The number of bytes at the file's beginning that an earlier download had received; 0 if none.
   public let keptBytes: UInt64
 }
 
 extension HTTPService {
-  /// Receives a response into a file, which gets its name when it is complete.
+  /// Receives a response into a file, which replaces any file at the path once it is complete.
   ///
   /// Until then the file is `PATH.part`. If the download fails and the server has given a strong
-  /// tag (`ETag`), the received bytes are kept, and the next download of the same URL to the same
-  /// path asks for the rest, if `resumes` is true. `PATH.part.etag` keeps the URL, the tag and the
+  /// tag (`ETag`), the received bytes are kept, and the next GET of the same URL to the same path
+  /// asks for the rest, if `resumes` is true. `PATH.part.etag` keeps the URL, the tag and the
   /// length; a name of over 241 bytes is replaced with its hash in both. The server is asked with
   /// `If-Range`, so that a file never mixes two versions. Of two downloads to one path at the same
   /// time, the second fails.
   ///
-  /// The size is bounded only by the disk. Redirects, authentication and time-outs are as with
+  /// The size is bounded only by the disk. Redirects, authentication and timeouts are as with
   /// `open`. Throws `HTTPDownloadError`, whose cases tell a failed exchange from a failed file.
   @discardableResult
   public func download(

@@ -12,15 +12,17 @@ public struct HTTPConfiguration: Sendable {
   /// between two parts of the response, and while it takes nothing of the request. More than zero.
   /// Default 30 s.
   ///
-  /// The time in which the application does not read a response does not count.
+  /// After that, the exchange fails with `deadlineExceeded`. The time in which the application does
+  /// not read a response does not count.
   public var idleTimeout: Duration
   /// The time limit of an exchange, with redirects and the response's body, if its request has no
   /// timeout of its own; more than zero, or nil for no limit. Default nil.
   public var timeout: Duration?
-  /// The most bytes of a response in memory, decompressed; at least 1. Default 16 MiB.
+  /// The most bytes of a decompressed response body in memory, at least 1; a larger one fails with
+  /// `tooLarge`. It does not bound `open` and `download`. Default 16 MiB.
   public var maxResponseBytes: Int
-  /// How many times larger than its compressed bytes a body of over 1 MiB may be; at least 1.
-  /// Default 100.
+  /// How many times larger than its compressed bytes a body of over 1 MiB may be, at least 1; a
+  /// larger one fails with `corrupted`. Default 100.
   public var maxInflation: Int
   /// The most connections of HTTP/1 to one server, at least 1. Default 8.
   public var connectionsPerServer: Int
@@ -33,7 +35,7 @@ public struct HTTPConfiguration: Sendable {
   /// Which further authorities are trusted, and the service's own certificate. Default: only the
   /// system's authorities, and no certificate.
   public var tls: HTTPTLS
-  /// The proxy for all requests. Default: none. The environment is not looked at.
+  /// The proxy for all requests. Default nil: none. Environment variables are ignored.
   public var proxy: HTTPProxy?
   /// The size of the response cache, in bytes; at least 0. Only requests with
   /// ``HTTPRequest/usesCache`` use it. Default 0: nothing is kept.
@@ -86,7 +88,8 @@ public struct HTTPConfiguration: Sendable {
   }
 }
 
-/// How an ``HTTPService``, or a way over HTTP, proves identities with TLS.
+/// The TLS settings of an ``HTTPService``, or of a way over HTTP: the authorities that it trusts
+/// besides the system's, and its certificate.
 public struct HTTPTLS: Hashable, Sendable {
   /// A file or text in PEM format.
   public enum Source: Hashable, Sendable {
@@ -98,9 +101,9 @@ public struct HTTPTLS: Hashable, Sendable {
 
   /// Certificates of authorities that are trusted besides the system's. Default: none.
   public var additionalRoots: [Source]
-  /// The service's own certificate, and the chain after it. Default: none.
+  /// The certificate for servers that ask for one, and the chain after it. Default nil: none.
   public var certificate: Source?
-  /// The private key of `certificate`. Default: none.
+  /// The private key of `certificate`. Set both or neither. Default nil: none.
   public var privateKey: Source?
 
   /// Makes the settings.
@@ -121,7 +124,7 @@ public struct HTTPProxy: Hashable, Sendable {
   public var port: Int
   /// The name for Basic authentication; nil for no authentication.
   public var user: String?
-  /// The password for Basic authentication.
+  /// The password for Basic authentication; without `user` it is not used.
   public var password: String
 
   /// Makes a proxy.

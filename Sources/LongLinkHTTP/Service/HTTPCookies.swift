@@ -8,12 +8,13 @@ internal import Synchronization
 
 /// Cookies (RFC 6265) that servers set and get back, in memory.
 ///
-/// A cookie is sent only to the host that has set it. If several hosts of yours share cookies, name
-/// their domain in ``init(sharedDomains:)``: there is no list of public suffixes here that could
-/// tell yours from a registry's. Services may share one jar.
+/// A cookie is sent only to the host that has set it. If several of your hosts share cookies, name
+/// their domain in ``init(sharedDomains:)``. The jar has no list of public suffixes, so it does not
+/// find out by itself which hosts belong together. Services may share one jar.
 ///
-/// At most 50 cookies of a host or shared domain are kept, 300 in all, and 4,096 bytes of each; the
-/// one that was used least recently is evicted. It may be used from any thread.
+/// The jar keeps at most 50 cookies of a host or shared domain, and 300 in all; then the one that
+/// was used least recently is evicted. A cookie whose name and value have more than 4,096 bytes
+/// together is ignored. It may be used from any thread.
 public final class HTTPCookies: Sendable {
   /// The most cookies in all.
   static let most = 300
@@ -50,8 +51,8 @@ public final class HTTPCookies: Sendable {
   private let clock: @Sendable () -> Int64
   private let state = Mutex(State())
 
-  /// Makes an empty jar. `sharedDomains` are names such as `example.com`, whose hosts may set
-  /// cookies for each other with the attribute `Domain`.
+  /// Makes an empty jar. `sharedDomains` are names such as `example.com`: hosts in such a domain
+  /// may set cookies for each other, with the attribute `Domain`.
   public convenience init(sharedDomains: [String] = []) {
     self.init(sharedDomains: sharedDomains) { Int64(Date().timeIntervalSince1970) }
   }
@@ -61,7 +62,7 @@ public final class HTTPCookies: Sendable {
     self.clock = clock
   }
 
-  /// The number of cookies that are kept.
+  /// The number of cookies in the jar; some of them may have expired.
   public var count: Int { state.withLock(of: self) { $0.cookies.count } }
 
   /// Forgets all cookies.

@@ -44,7 +44,7 @@ public final class HTTPService: Sendable {
   /// Sends a request, and returns its response as soon as the head has arrived.
   ///
   /// Throws `rejected`, with the status in `response`, for any final status but 200 to 299. The
-  /// deadline and the size limits hold until the body has ended.
+  /// deadline holds until the body has ended. `maxResponseBytes` does not bound the body.
   public func open(_ request: HTTPRequest) async throws(LongLinkError) -> HTTPResponse {
     try await HTTPExchange(request, on: core).response()
   }
@@ -67,11 +67,11 @@ public final class HTTPService: Sendable {
     }
   }
 
-  /// A snapshot of the counters.
+  /// The service's counters at this moment.
   public var counters: HTTPCounters { core.counters }
 
-  /// Ends all exchanges and connections; returns when they have ended. New requests fail with
-  /// `closed`.
+  /// Ends all exchanges and connections, and returns when they have ended. The exchanges and all
+  /// later requests fail with `closed`.
   public func close() async { await core.close() }
 }
 #endif

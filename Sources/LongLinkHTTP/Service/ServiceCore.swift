@@ -107,15 +107,16 @@ final class ServiceCore: Sendable {
   deinit { abandon() }
 }
 
-/// A snapshot of a service's counters since it was made.
+/// A snapshot of the counters of an ``HTTPService`` since it was made.
 public struct HTTPCounters: Hashable, Sendable {
-  /// Exchanges that were begun.
+  /// Exchanges that were begun, without those that the cache answered without asking the server.
   public internal(set) var exchanges: UInt64 = 0
-  /// Requests that were sent to a server, including those after redirects, challenges and retries.
+  /// Attempts to send a request to a server, including those after redirects, challenges and
+  /// retries.
   public internal(set) var requests: UInt64 = 0
   /// Redirects that were followed.
   public internal(set) var redirects: UInt64 = 0
-  /// Challenges that were answered, and tokens that were renewed.
+  /// Responses with 401 after which the request was sent again, with an answer or another token.
   public internal(set) var challenges: UInt64 = 0
   /// Requests that were sent again after a lost connection.
   public internal(set) var retries: UInt64 = 0

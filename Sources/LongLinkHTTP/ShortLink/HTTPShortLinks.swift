@@ -12,11 +12,12 @@ internal import NIOPosix
 internal import Synchronization
 
 extension Way {
-  /// Short links over HTTP to a gateway: a request or a stream is one `POST`.
+  /// Makes a way of short links over HTTP: each request or stream is one `POST` to a gateway.
   ///
   /// `url` is the gateway's, with its path: `https://example.com/longlink/v1`. The way owns the
   /// connections, and one thread for them, from the first request on; they end when the last client
-  /// and configuration that hold the way are gone. Throws `invalidConfiguration`.
+  /// and configuration that hold the way are gone. Throws `invalidConfiguration`, with the field's
+  /// name, if the URL or an option is invalid, or if a certificate or key cannot be read.
   public static func http(
     url: String, options: HTTPWayOptions = HTTPWayOptions()
   ) throws(LongLinkError) -> Way {

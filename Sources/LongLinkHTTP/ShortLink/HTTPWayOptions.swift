@@ -19,10 +19,10 @@ public struct HTTPWayOptions: Sendable {
   /// The most time for the look-up, the connect and the TLS handshake together; above zero.
   /// Default 10 s.
   public var connectTimeout: Duration = .seconds(10)
-  /// How identities are proven with TLS. Default: the system's roots are trusted, and the client
-  /// has no certificate. Files are read when the way is made.
+  /// The TLS settings. Default: the system's roots are trusted, and the client has no certificate.
+  /// Files are read when the way is made.
   public var tls = HTTPTLS()
-  /// The proxy to connect through; nil for none, the default. The environment is not looked at.
+  /// The proxy to connect through. Default nil: none. Environment variables are ignored.
   public var proxy: HTTPProxy?
   /// The most connections to the gateway at once, of all clients that share the way; at least 1.
   /// Default 64.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ProtobufDuration {
-  /// Converts a duration, truncated to nanoseconds.
+  /// Makes a message from a duration, which is truncated toward zero to whole nanoseconds.
   public init(_ duration: Duration) {
     let (seconds, attoseconds) = duration.components
     self.init(seconds: seconds, nanos: Int32(attoseconds / 1_000_000_000))

@@ -18,28 +18,27 @@ extension JSONReader {
     let steps: [Step]
     let separation: Separation?
 
-    /// The elements of the array that is the document.
+    /// The document is one array, whose elements are returned.
     public static let array = Shape(steps: [.each], separation: nil)
-    /// Values that follow each other, with or without white space between them.
+    /// The document is a series of values, with or without white space between them.
     public static let concatenated = Shape(steps: [], separation: .any)
-    /// Values with a line end between any two, as in NDJSON and JSON Lines. Empty lines are
-    /// skipped, and values may have line ends inside.
+    /// The document is a series of values with a line end between any two, as in NDJSON and JSON
+    /// Lines. Empty lines are skipped, and values may have line ends inside.
     public static let lines = Shape(steps: [], separation: .lines)
 
-    /// The elements of an array inside the document: `items[*]`, `data.items[*]`, or of several:
-    /// `pages[*].items[*]`.
+    /// Makes the shape of a document that has its elements in an array (`items[*]`,
+    /// `data.items[*]`), or in several arrays (`pages[*].items[*]`).
     ///
-    /// A path has names of members and `[*]` for all elements of an array, which is its last part.
-    /// A name stands behind a dot, unless it is the first; one with a dot or a bracket stands as a
-    /// string of JSON in brackets: `["d.results"][*]`. What is not on the path is skipped. Traps if
-    /// the path is not written like that; see `init(path:)`.
+    /// A path consists of names of members, and of `[*]` for all elements of an array. It ends with
+    /// `[*]`. There is a dot before each name but the first. A name that has a dot or a bracket is
+    /// written as a JSON string in brackets: `["d.results"][*]`. Members that are not on the path
+    /// are skipped. Traps if the path is invalid; `init(path:)` returns nil instead.
     public static func path(_ path: String) -> Shape {
       guard let shape = Shape(path: path) else { preconditionFailure("\(path) is not a path") }
       return shape
     }
 
-    /// Makes the shape of a path, as `path(_:)` does; nil for a path that is written in any other
-    /// way.
+    /// Makes the shape of a path, which `path(_:)` describes; nil if the path is invalid.
     public init?(path: String) {
       var steps: [Step] = []
       var rest = Array(path.utf8)[...]
@@ -82,7 +81,7 @@ extension JSONReader {
     /// The most bytes of one element that is returned, or of a member's name; 16 MiB by default.
     public var elementBytes: Int
 
-    /// Makes limits; each is at least 1 in effect.
+    /// Makes limits. A value below 1 counts as 1.
     public init(depth: Int = 512, elementBytes: Int = 16 << 20) {
       self.depth = max(1, depth)
       self.elementBytes = max(1, elementBytes)

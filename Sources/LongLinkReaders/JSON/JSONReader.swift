@@ -19,7 +19,8 @@ internal import CLongLinkReaders
 ///
 /// An element is returned as soon as its last byte has been fed, except numbers and words, which
 /// end before the next byte. The document is split only as far as elements are taken; bytes
-/// that were fed and not looked at are kept. How it is cut into parts makes no difference.
+/// that were fed and not looked at are kept. It makes no difference how the document is cut into
+/// parts.
 ///
 /// Only what leads to the elements is checked: brackets, commas, strings. What is inside an element
 /// is for its decoder to check. Only UTF-8 can be read.
@@ -106,8 +107,8 @@ public struct JSONReader: Sendable {
   /// Returns the bytes of the next element; nil if more bytes are needed, and nil after `finish()`
   /// if the document was complete.
   ///
-  /// Throws, after all elements before it, what is wrong with the document. Then every call
-  /// throws the same error.
+  /// Throws `ReaderError` if the document is broken, incomplete or beyond a limit, once all
+  /// elements before the fault were returned. Every later call throws the same error.
   public mutating func next() throws(ReaderError) -> [UInt8]? {
     if let failure { throw failure }
     do throws(ReaderError) {

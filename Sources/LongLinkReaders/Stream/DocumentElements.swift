@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The elements of a document that arrives in parts: of XML, of JSON as their bytes, or decoded. A
-/// `DocumentReader` makes it.
+/// A sequence of the elements of a document that arrives in parts: XML elements, JSON values as
+/// bytes, or decoded values. `DocumentReader` makes it.
 ///
-/// It is iterated once, unless its parts can be iterated more often.
+/// You can iterate it only as often as its parts: once, for instance, if they are a stream.
 public struct DocumentElements<Parts: AsyncSequence, Element>: AsyncSequence
 where Parts.Element: Sequence<UInt8> {
   package let parts: Parts
@@ -17,7 +17,7 @@ where Parts.Element: Sequence<UInt8> {
   /// Makes an iterator, with a reader of its own.
   public func makeAsyncIterator() -> Iterator { Iterator(source.feeder(of: parts)) }
 
-  /// The position in the document.
+  /// The iterator of the sequence.
   public struct Iterator: AsyncIteratorProtocol {
     private let feeder: any ElementFeeder<Element>
 

@@ -20,7 +20,7 @@ extension XMLReader {
     /// more than 64 are tried. Without an error element nothing is looked for.
     public var searchedBytes: Int
 
-    /// Makes limits; each is at least 1, and at most 2^30 in effect.
+    /// Makes limits. A value below 1 counts as 1, and one above 2^30 as 2^30.
     public init(
       depth: Int = 256, elementBytes: Int = 16 << 20, tokenBytes: Int = 1 << 20,
       parserBytes: Int = 16 << 20, searchedBytes: Int = 64 << 10

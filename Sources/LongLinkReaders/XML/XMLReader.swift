@@ -17,11 +17,11 @@ internal import CLongLinkReaders
 /// ```
 ///
 /// An element is returned as soon as its last byte has been fed. The document is parsed only as far
-/// as elements are taken; bytes that were fed and not parsed are kept. How the document is cut into
-/// parts makes no difference.
+/// as elements are taken; bytes that were fed and not parsed are kept. It makes no difference how
+/// the document is cut into parts.
 ///
-/// Chosen elements are found at any depth. Inside a chosen element, others are its content, also if
-/// they have a chosen name.
+/// Chosen elements are found at any depth. The elements inside a chosen element are its content,
+/// even if they have a chosen name.
 ///
 /// A document type declaration is skipped, and nothing that it names is fetched; one with an
 /// internal subset is refused. All entities except the five that XML predefines are refused.
@@ -39,13 +39,13 @@ public struct XMLReader: ~Copyable {
   ///
   /// - Parameters:
   ///   - names: The names of the elements to return, as the document writes them, with their
-  ///     prefixes.
+  ///     prefixes. Traps if a name is empty or contains U+0000.
   ///   - error: The name of the element that ends the document with an error, if there is one. It
   ///     is found at any depth, also in a document that is never completed, and in one that is
   ///     broken. `next()` then throws `errorElement`.
   ///   - children: Whether the elements inside a chosen one are kept. Otherwise it has only their
   ///     text. An error element always has its children.
-  ///   - limits: What the document may cost.
+  ///   - limits: Limits on the cost of the document.
   public init(
     elements names: some Sequence<String>, error: String? = nil, children: Bool = true,
     limits: Limits = Limits()
@@ -97,8 +97,8 @@ public struct XMLReader: ~Copyable {
   /// Returns the next chosen element; nil if more bytes are needed, and nil after `finish()` if the
   /// document was complete.
   ///
-  /// Throws, after all elements before it, what is wrong with the document. Then every call
-  /// throws the same error.
+  /// Throws `ReaderError` if the document is broken, incomplete or beyond a limit, or has the error
+  /// element, once all elements before it were returned. Every later call throws the same error.
   public mutating func next() throws(ReaderError) -> Element? {
     if let failure { throw failure }
     let step = unsafe cll_xml_next(reader)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bytes that come in pieces: those of an upload, or of the body of a response over HTTP.
+/// A sequence of bytes in pieces: those of an upload, or of the body of a response over HTTP.
 public struct BytePieces<Failure: Error>: AsyncSequence, Sendable {
   private let begin: @Sendable () -> Iterator
 
@@ -9,10 +9,10 @@ public struct BytePieces<Failure: Error>: AsyncSequence, Sendable {
     self.begin = begin
   }
 
-  /// Begins to read.
+  /// Returns an iterator over the pieces.
   public func makeAsyncIterator() -> Iterator { begin() }
 
-  /// The position of a reader.
+  /// The iterator of the sequence.
   public struct Iterator: AsyncIteratorProtocol {
     private let take: (isolated (any Actor)?) async throws(Failure) -> [UInt8]?
 
@@ -24,7 +24,7 @@ public struct BytePieces<Failure: Error>: AsyncSequence, Sendable {
 
     /// Returns the next piece; nil at the end, and after an error.
     ///
-    /// Throws, after the bytes before it, the error that ended the bytes.
+    /// If the bytes end with an error, it is thrown once all bytes before it were returned.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(Failure) -> [UInt8]? {
@@ -32,6 +32,8 @@ public struct BytePieces<Failure: Error>: AsyncSequence, Sendable {
     }
 
     /// Returns the next piece; nil at the end, and after an error.
+    ///
+    /// If the bytes end with an error, it is thrown once all bytes before it were returned.
     public mutating func next() async throws(Failure) -> [UInt8]? {
       try await next(isolation: nil)
     }

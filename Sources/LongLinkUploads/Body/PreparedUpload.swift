@@ -3,8 +3,8 @@
 internal import LongLinkDriver
 internal import LongLinkTransport
 
-/// The parts of an upload whose files have been looked at: their sizes are known, and from now on
-/// they must not change.
+/// The checked parts of an upload. The sizes of their files are known, and from now on the files
+/// must not change.
 public struct PreparedUpload: Sendable {
   struct Part: Sendable {
     let part: UploadPart
@@ -19,11 +19,12 @@ public struct PreparedUpload: Sendable {
   /// The number of bytes of all parts; nil if a sequence has no length.
   public let length: UInt64?
 
-  /// The bytes from an offset on, in pieces of at most 64 KiB. They can be read any number of
-  /// times.
+  /// Returns the bytes from an offset on, in pieces of at most 64 KiB. They can be read any number
+  /// of times.
   ///
-  /// A reader throws, after the bytes before it, the error of a file that has changed or cannot be
-  /// read, or of a sequence that failed or has another length than it said.
+  /// Reading throws `UploadError` if a file has changed or cannot be read, if a sequence fails or
+  /// has another length than it states, or if the offset is past the end. All bytes before the
+  /// error are returned first.
   public func pieces(from offset: UInt64 = 0) -> BytePieces<UploadError> {
     BytePieces {
       let reader = BodyReader(self, from: offset)
@@ -56,10 +57,11 @@ public struct PreparedUpload: Sendable {
 }
 
 extension PreparedUpload {
-  /// Checks the parts of an upload in their order, and looks at their files, off the loop.
+  /// Prepares the parts of an upload, in their order: checks them, and opens each file once.
   ///
-  /// Throws `UploadError` if a file is missing or is no regular file, and `invalidPart` for a part
-  /// that is invalid, such as a range beyond the end of its file.
+  /// `loop` provides the threads on which files are opened and read. Throws `UploadError` if a file
+  /// is missing, cannot be opened or is not a regular file, and with the code `invalidPart` if a
+  /// part is invalid: for instance, its range goes beyond the end of its file.
   public init(
     _ parts: [UploadPart], on loop: EventLoop = .shared
   ) async throws(UploadError) {

@@ -10,25 +10,26 @@ public struct UploadContent: Sendable {
 
   let source: Source
 
-  /// Bytes in memory.
+  /// Makes content of bytes in memory.
   public static func bytes(_ bytes: some Sequence<UInt8>) -> UploadContent {
     UploadContent(source: .bytes(Array(bytes)))
   }
 
-  /// A regular file, or a range of its bytes, which must not go beyond the end of the file.
+  /// Makes content of a regular file, or of a range of its bytes, which must not go beyond its end.
   ///
   /// The file is read while it is sent, and must not change meanwhile: its size, its time of
-  /// modification and its inode are compared before, during and after the reading, and a difference
-  /// is an error. Missing bytes are never replaced by others.
+  /// modification and its inode are compared before, during and after the reading. If any differs,
+  /// the upload fails.
   public static func file(_ path: String, range: Range<UInt64>? = nil) -> UploadContent {
     UploadContent(source: .file(path: path, range: range))
   }
 
-  /// The elements of a sequence, one after the other.
+  /// Makes content of the elements of a sequence, one after the other.
   ///
   /// `make` returns the bytes from an offset on. It is called with 0 first, and again whenever the
-  /// bytes have to be read again: after a lost connection, for instance. The bytes must be the
-  /// same each time. If `length` is not nil, any other number of bytes is an error.
+  /// bytes have to be read again, for instance after a lost connection. The bytes must be the same
+  /// each time. If `length` is not nil, any other number of bytes fails with `wrongLength`. In an
+  /// upload, only the last part may have no length.
   public static func sequence<Pieces: AsyncSequence>(
     length: UInt64? = nil, _ make: @escaping @Sendable (_ offset: UInt64) async throws -> Pieces
   ) -> UploadContent

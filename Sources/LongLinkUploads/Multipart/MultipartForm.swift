@@ -28,7 +28,7 @@ public struct MultipartForm: Sendable {
   }
 
   /// Makes a form whose boundary comes from a generator of random numbers, which must not be
-  /// predictable.
+  /// predictable. Throws as ``init(_:)``.
   public init(
     _ content: [UploadPart], using generator: inout some RandomNumberGenerator
   ) throws(UploadError) {

@@ -13,8 +13,8 @@ public struct UploadOptions: Sendable {
   /// exists at the start, the upload goes on at the server's offset; if it belongs to other parts,
   /// the upload fails with `otherRecord`. An upload that the server has forgotten begins anew.
   public var record: String?
-  /// How long the upload is retried without success, after a lost connection or a restart of the
-  /// server. Default: 60 s.
+  /// How long the upload is retried without success, for instance after a lost connection or a
+  /// restart of the server; then it ends with `unreachable` or `tooManyUploads`. Default: 60 s.
   ///
   /// It is a success if the server stores new bytes, at least 100 per second on average since the
   /// last success. Time in which the upload has no bytes to send does not count: because a sequence
@@ -24,10 +24,11 @@ public struct UploadOptions: Sendable {
   /// server first makes the bytes durable. Then the upload asks the server for its offset, and goes
   /// on there. Default: 60 s.
   public var answerTimeout: Duration
-  /// Whether cancelling also removes the upload from the server. Default nil: it does unless there
-  /// is a `record`, with which the upload can go on later.
+  /// Whether cancelling also removes the upload from the server, and the `record`. Default nil:
+  /// only if there is no `record`, with which the upload could go on later.
   public var abortsOnCancel: Bool?
   /// Called with the progress on the client's loop, at most 10 times a second. It must not block.
+  /// Default nil.
   public var onProgress: (@Sendable (UploadProgress) -> Void)?
 
   /// Makes options with the given values.

@@ -3,7 +3,7 @@
 internal import LongLinkCore
 @_spi(Loop) internal import LongLinkTransport
 
-/// Uploads parts, files and others, to a server with LongLinkUploadsServer.
+/// Uploads files, bytes and sequences to a server that has LongLinkUploadsServer.
 ///
 /// ```swift
 /// let uploader = Uploader(client)
@@ -48,7 +48,7 @@ public final class Uploader: Sendable {
     return Upload(task: task, hub: hub)
   }
 
-  /// Uploads parts in their order, and returns when the server has all of it.
+  /// Uploads parts in their order, and returns when the server has all of them.
   ///
   /// Cancelling the task cancels the upload. Throws `UploadError`.
   public func upload(

@@ -41,10 +41,12 @@ extension LongLinkServer {
   /// `mayFinish` is asked about each upload whose bytes are complete and have the client's hash,
   /// before it is finished. If it throws, the client gets that rejection; the upload stays
   /// unfinished, and can be finished later, aborted, or expires. It is called on the loop of the
-  /// connection, and may be asked about an upload again. `onFinish` is called for each finished
-  /// upload, on the loop of its connection, at most once; not for one whose finish a crash has
-  /// interrupted, which the next start moves to its place. A request that `rule` does not allow is
-  /// refused with 403. Default: the rule of `require(_:)`.
+  /// connection, and may be asked about an upload again. By default all uploads may finish.
+  ///
+  /// `onFinish` is called for each finished upload, on the loop of its connection, at most once. It
+  /// must not block. If a crash interrupts a finish, the next start completes it without this call.
+  ///
+  /// A request that `rule` does not allow is refused with 403. Default: the rule of `require(_:)`.
   ///
   /// Throws `invalidConfiguration`, which names the field, if a limit is out of its range, or if
   /// the directory cannot be used: its parent must exist, and no other server may receive uploads

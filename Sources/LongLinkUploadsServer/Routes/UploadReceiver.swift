@@ -8,7 +8,8 @@ internal import LongLinkTransport
 internal import LongLinkUploadMessages
 internal import Synchronization
 
-/// The uploads of a server.
+/// Receives the uploads of a server, and counts them. `LongLinkServer.routeUploads` returns it; the
+/// server keeps it, so you need not.
 public final class UploadReceiver: Sendable {
   private struct State {
     var clock: UploadClock?
@@ -37,7 +38,7 @@ public final class UploadReceiver: Sendable {
     self.onFinish = onFinish
   }
 
-  /// A snapshot of the counters.
+  /// The counters of the uploads at this moment.
   public var counters: UploadCounters { store.counters }
 
   /// The time that the store gets, in milliseconds since 1970.
