@@ -9,16 +9,16 @@ SWIFT_SOURCES = Package.swift Sources Tests Plugins Command Examples \
 SCRATCH = .build
 SHARED = --scratch-path $(SCRATCH) --disable-build-manifest-caching
 COMMAND = --package-path Command $(SHARED)
-# What is released has HTTP, which takes as long to build as all the rest, and SQLite; what is built for a
-# first look has not.
-TRAITS = --traits SQLite,HTTP
+# What is released has HTTP, which takes as long to build as all the rest, SQLite and the port for operators;
+# what is built for a first look has not.
+TRAITS = --traits SQLite,HTTP,Operations
 RELEASED = $(SCRATCH)/release
-# SwiftPM lists two traits in an order that differs from run to run, and a build with another order compiles
+# SwiftPM lists traits in an order that differs from run to run, and a build with another order compiles
 # everything anew. Without random hashes it is that of TRAITS, which is also that of the command's build. Builds
 # alone have this: tests keep their random hashes.
 BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build
 
-.PHONY: all setup setup-tests build command install demo test check check-style check-http check-sqlite \
+.PHONY: all setup setup-tests setup-check build command install demo test check check-style check-http check-sqlite \
 	check-operations check-openssl check-command check-processes check-generator check-readme check-chat check-feed check-payments check-hub \
 	check-mutants protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-once bench-http bench-tls bench-build bench-check clean
@@ -32,6 +32,10 @@ setup:
 # The same for the tests.
 setup-tests:
 	@Scripts/setup.sh --tests
+
+# The same for all checks.
+setup-check:
+	@Scripts/setup.sh --check
 
 # Tests that are skipped nevertheless, without root or IPv6 for instance, are listed at the end; in CI, where
 # the variable CI is set, they fail.
@@ -98,10 +102,10 @@ check-sqlite: setup-tests
 # The tests of what operates services, and of the example. `make check` gives them a SCRATCH of their own.
 OPERATIONS = --traits Operations
 SERVICE = --package-path Examples/Service $(SHARED)
-check-operations: export LONGLINK_TESTS = LongLinkOperationsTests LongLinkObservabilityTests
+check-operations: export LONGLINK_TESTS = LongLinkOperationsTests LongLinkObservabilityTests LongLinkOpsTests
 check-operations: setup-tests
 	$(BUILD) $(SHARED) $(OPERATIONS) --build-tests
-	$(TEST) $(OPERATIONS) --filter '^LongLink(Operations|Observability)Tests[.]'
+	$(TEST) $(OPERATIONS) --filter '^LongLink(Operations|Observability|Ops)Tests[.]'
 	$(BUILD) $(SERVICE) --build-tests
 	$(SWIFT) test $(SERVICE) --skip-build --disable-xctest
 
@@ -112,7 +116,7 @@ check-openssl: setup-tests
 # The tests of the command. Those that judge how processes behave in real time run one by one in a step of
 # their own.
 PROCESSES = '^LongLinkCommandTests[.](AttackTests|AttackedClientTests|CredentialProcessTests|FreezeTests|HandshakeAttackTests|PacketLossTests|RelayTests|SoakTests|StreamAttackTests|UploadAttackTests|UploadKillTests)/'
-check-command: setup-tests
+check-command: setup-check
 	$(BUILD) $(COMMAND) $(TRAITS) --build-tests
 	$(SWIFT) test $(COMMAND) $(TRAITS) --skip-build --disable-xctest --skip $(PROCESSES)
 

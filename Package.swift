@@ -49,6 +49,7 @@ let package = Package(
     .library(name: "LongLinkLifecycle", targets: ["LongLinkLifecycle"]),
     .library(name: "LongLinkConfiguration", targets: ["LongLinkConfiguration"]),
     .library(name: "LongLinkObservability", targets: ["LongLinkObservability"]),
+    .library(name: "LongLinkOps", targets: ["LongLinkOps"]),
     // For the package in Command alone.
     .library(name: "LongLinkDemoMessages", targets: ["LongLinkDemoMessages"]),
     .library(name: "LongLinkUploadMessages", targets: ["LongLinkUploadMessages"]),
@@ -71,7 +72,8 @@ let package = Package(
     .trait(
       name: "Operations",
       description: """
-        What operates services: LongLinkLifecycle, LongLinkConfiguration, LongLinkObservability.
+        What operates services: LongLinkLifecycle, LongLinkConfiguration, LongLinkObservability, \
+        LongLinkOps.
         """
     ),
   ],
@@ -368,6 +370,17 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
     .target(
+      name: "LongLinkOps",
+      dependencies: [
+        "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Operations"])),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Operations"])),
+        .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Operations"])),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .target(
       name: "LongLinkTesting",
       dependencies: [
         "CLongLinkSystem", "LongLink", "LongLinkCLibrary", "LongLinkDriver", "LongLinkCore",
@@ -588,6 +601,17 @@ let package = Package(
         .product(
           name: "InMemoryTracing", package: "swift-distributed-tracing",
           condition: .when(traits: ["Operations"])),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
+      name: "LongLinkOpsTests",
+      dependencies: [
+        "LongLink", "LongLinkOps", "LongLinkDriver", "LongLinkCore", "LongLinkServer",
+        "LongLinkTestSupport", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Operations"])),
+        .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Operations"])),
       ],
       swiftSettings: swiftSettings
     ),

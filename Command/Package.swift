@@ -38,6 +38,9 @@ let package = Package(
     .trait(
       name: "SQLite",
       description: "Answers in a file: `serve --once FILE`; the soak's payments over SQLite files."),
+    .trait(
+      name: "Operations",
+      description: "A port for operators: `serve --ops`; with the trait HTTP also `top`."),
   ],
   dependencies: [
     .package(
@@ -45,6 +48,7 @@ let package = Package(
       traits: [
         .trait(name: "HTTP", condition: .when(traits: ["HTTP"])),
         .trait(name: "SQLite", condition: .when(traits: ["SQLite"])),
+        .trait(name: "Operations", condition: .when(traits: ["Operations"])),
       ]),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -82,6 +86,8 @@ let package = Package(
         .product(
           name: "LongLinkOnceSQLite", package: "longlink",
           condition: .when(traits: ["SQLite"])),
+        .product(
+          name: "LongLinkOps", package: "longlink", condition: .when(traits: ["Operations"])),
         .product(
           name: "LongLinkReaders", package: "longlink", condition: .when(traits: ["HTTP"])),
         .product(name: "LongLinkScenarios", package: "longlink"),

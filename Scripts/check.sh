@@ -92,7 +92,7 @@ esac
 
 mkdir -p "$logs"
 # Once, so that steps that run side by side find everything installed.
-make --no-print-directory setup-tests >"$logs/setup.log" 2>&1 || {
+make --no-print-directory setup-check >"$logs/setup.log" 2>&1 || {
   cat "$logs/setup.log"
   exit 1
 }

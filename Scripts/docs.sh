@@ -55,7 +55,7 @@ products='LongLink LongLinkServer LongLinkCalls LongLinkTesting LongLinkDialects
   LongLinkHTTPServer LongLinkOnce LongLinkOnceStore LongLinkOnceSQLite'
 # With HTTP and SQLite, as the tests are built.
 # Traits in the same order as in the Makefile's builds.
-SWIFT_DETERMINISTIC_HASHING=1 "$swift" build --scratch-path "$scratch" --disable-build-manifest-caching --traits SQLite,HTTP
+SWIFT_DETERMINISTIC_HASHING=1 "$swift" build --scratch-path "$scratch" --disable-build-manifest-caching --traits SQLite,HTTP,Operations
 use "$("$swift" build --scratch-path "$scratch" --show-bin-path)"
 for module in $products $shared; do graph "$module"; done
 page LongLink $shared
@@ -76,7 +76,7 @@ page LongLinkOnceSQLite
 
 # These are empty without their trait, with which their tests are built too.
 build='--scratch-path .build-operations --disable-build-manifest-caching --traits Operations'
-for product in LongLinkLifecycle LongLinkConfiguration LongLinkObservability; do
+for product in LongLinkLifecycle LongLinkConfiguration LongLinkObservability LongLinkOps; do
   # shellcheck disable=SC2086
   SWIFT_DETERMINISTIC_HASHING=1 "$swift" build $build --target $product
   # shellcheck disable=SC2086

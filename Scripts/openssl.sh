@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 swift=${SWIFT:-swift}
-options=(--scratch-path .build --disable-build-manifest-caching --traits SQLite,HTTP)
+options=(--scratch-path .build --disable-build-manifest-caching --traits SQLite,HTTP,Operations)
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

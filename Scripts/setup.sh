@@ -4,7 +4,8 @@
 # and fails.
 #
 #   Scripts/setup.sh          what is needed to build, and to generate code
-#   Scripts/setup.sh --tests  also what `make test` and the other checks need
+#   Scripts/setup.sh --tests  also what `make test` and most other checks need
+#   Scripts/setup.sh --check  also what `make check` needs
 set -eu
 cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin:/sbin
@@ -46,7 +47,7 @@ look() {
   need protobuf-compiler 'brew install protobuf' protoc --version
   need libprotobuf-dev 'brew install protobuf' \
     protoc --descriptor_set_out=/dev/null google/protobuf/empty.proto
-  [ "$1" = --tests ] || return 0
+  [ "$1" = --tests ] || [ "$1" = --check ] || return 0
   # For the test vectors, a peer in another language, and a third implementation of messages.
   need python3 'brew install python3' python3 --version
   need python3-protobuf 'pip install protobuf' Scripts/python.sh --version
@@ -66,6 +67,11 @@ look() {
   need patch 'brew install gpatch' patch --version
   # The proxy in front of a gateway.
   need nginx-light 'brew install nginx' nginx -v
+  if [ "$1" = --check ]; then
+    # They look at the port for operators.
+    need prometheus 'brew install prometheus' promtool --version
+    need chromium 'brew install chromium' chromium --version
+  fi
   [ "$(uname)" = Linux ] || return 0
   # For network namespaces in which packets are lost.
   need iproute2 'iproute2' ip -V

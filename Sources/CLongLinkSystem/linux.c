@@ -4,6 +4,8 @@
 
 #include "CLongLinkSystem.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -28,5 +30,12 @@ int cll_timer_set(int descriptor, long long nanoseconds) {
 int cll_unacknowledged(int descriptor) {
   int count = 0;
   return ioctl(descriptor, TIOCOUTQ, &count) == 0 ? count : -1;
+}
+
+long cll_round_trip(int descriptor) {
+  struct tcp_info info = {0};
+  socklen_t length = sizeof info;
+  if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -1;
+  return info.tcpi_rtt;
 }
 #endif

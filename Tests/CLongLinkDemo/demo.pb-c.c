@@ -52,6 +52,51 @@ void   longlink__demo__sleep_request__free_unpacked
   assert(message->base.descriptor == &longlink__demo__sleep_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   longlink__demo__block_request__init
+                     (Longlink__Demo__BlockRequest         *message)
+{
+  static const Longlink__Demo__BlockRequest init_value = LONGLINK__DEMO__BLOCK_REQUEST__INIT;
+  *message = init_value;
+}
+size_t longlink__demo__block_request__get_packed_size
+                     (const Longlink__Demo__BlockRequest *message)
+{
+  assert(message->base.descriptor == &longlink__demo__block_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t longlink__demo__block_request__pack
+                     (const Longlink__Demo__BlockRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &longlink__demo__block_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t longlink__demo__block_request__pack_to_buffer
+                     (const Longlink__Demo__BlockRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &longlink__demo__block_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Longlink__Demo__BlockRequest *
+       longlink__demo__block_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Longlink__Demo__BlockRequest *)
+     protobuf_c_message_unpack (&longlink__demo__block_request__descriptor,
+                                allocator, len, data);
+}
+void   longlink__demo__block_request__free_unpacked
+                     (Longlink__Demo__BlockRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &longlink__demo__block_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   longlink__demo__ticks_request__init
                      (Longlink__Demo__TicksRequest         *message)
 {
@@ -634,6 +679,44 @@ const ProtobufCMessageDescriptor longlink__demo__sleep_request__descriptor =
   longlink__demo__sleep_request__field_indices_by_name,
   1,  longlink__demo__sleep_request__number_ranges,
   (ProtobufCMessageInit) longlink__demo__sleep_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor longlink__demo__block_request__field_descriptors[1] =
+{
+  {
+    "milliseconds",
+    1,
+    PROTOBUF_C_LABEL_OPTIONAL,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Longlink__Demo__BlockRequest, has_milliseconds),
+    offsetof(Longlink__Demo__BlockRequest, milliseconds),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned longlink__demo__block_request__field_indices_by_name[] = {
+  0,   /* field[0] = milliseconds */
+};
+static const ProtobufCIntRange longlink__demo__block_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor longlink__demo__block_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "longlink.demo.BlockRequest",
+  "BlockRequest",
+  "Longlink__Demo__BlockRequest",
+  "longlink.demo",
+  sizeof(Longlink__Demo__BlockRequest),
+  1,
+  longlink__demo__block_request__field_descriptors,
+  longlink__demo__block_request__field_indices_by_name,
+  1,  longlink__demo__block_request__number_ranges,
+  (ProtobufCMessageInit) longlink__demo__block_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor longlink__demo__ticks_request__field_descriptors[3] =

@@ -109,6 +109,8 @@ import Testing
       "Sources/LongLinkHTTP/Authentication/HTTPCredentials.swift",
       "Sources/LongLinkHTTP/Service/HTTPCookies.swift",
       "Sources/LongLinkHTTP/Cache/HTTPDate.swift",
+      // JSON.
+      "Sources/LongLinkOps/Pages/Coding.swift",
     ]
     let found = find(["import Foundation"], in: try Self.sources("Sources")) {
       // GRDB, which has Foundation, takes bytes as its `Data`.

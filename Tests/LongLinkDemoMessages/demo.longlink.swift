@@ -17,6 +17,20 @@ package nonisolated struct SleepRequest: Swift.Hashable, Swift.Sendable {
   }
 }
 
+/// Route 24, Block: holds the loop of the connection, and all its other connections, for this time of
+/// at most 10000; then answered with an empty body. It shows what an operations port tells about that.
+package nonisolated struct BlockRequest: Swift.Hashable, Swift.Sendable {
+  /// Field 1, `milliseconds`.
+  package var milliseconds: Swift.UInt32 = 0
+
+  /// Makes a message. Omitted fields have the values that absent fields decode to.
+  package init(
+    milliseconds: Swift.UInt32 = 0
+  ) {
+    self.milliseconds = milliseconds
+  }
+}
+
 /// Route 3, Ticks: answered with an empty body; then `count` pushes of a Tick follow. They go to the
 /// client on whichever of its connections is its current one, and stop when it has none.
 package nonisolated struct TicksRequest: Swift.Hashable, Swift.Sendable {
@@ -313,6 +327,30 @@ nonisolated extension LongLinkDemoMessages::SleepRequest: LongLinkProtobufC::Pro
     },
     read: { reader in
       var value = LongLinkDemoMessages::SleepRequest()
+      while let field = try reader.next() {
+        switch field {
+        case 1:
+          value.milliseconds = try reader.uint32()
+        default: try reader.skip()
+        }
+      }
+      return value
+    }
+  )
+}
+
+nonisolated extension LongLinkDemoMessages::BlockRequest: LongLinkProtobufC::ProtobufCBody {
+  /// The functions that encode and decode the message.
+  package static let layout: LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::BlockRequest> = unsafe LongLinkProtobufC::ProtobufCLayout<LongLinkDemoMessages::BlockRequest>(
+    initialize: CLongLinkDemo::longlink__demo__block_request__init,
+    fill: { message, value, arena in
+      if value.milliseconds != 0 {
+        unsafe message.has_milliseconds = 1
+        unsafe message.milliseconds = value.milliseconds
+      }
+    },
+    read: { reader in
+      var value = LongLinkDemoMessages::BlockRequest()
       while let field = try reader.next() {
         switch field {
         case 1:

@@ -73,7 +73,7 @@ import Glibc
         .map { $0.metadata["keys"] } == [#"["server.loops"]"#])
     let second = try LongLinkClient(to: server.endpoint)
     await #expect(throws: LongLinkError.self) { try await second.connect() }
-    #expect(await server.counters().rejections == ["limits.maxConnections": 1])
+    #expect(await server.counters().rejections.keys.sorted() == ["limits.maxConnections"])
     await second.close()
 
     // A refusal of a request is seen only with the level `info`, also on new connections.

@@ -14,10 +14,10 @@ import Testing
   @Test func `a turn is too long above the threshold, from the end of the wait on`() {
     for (end, stalls) in [(300, false), (301, true)] as [(Int64, Bool)] {
       var watch = StallWatch(threshold: .milliseconds(200))
-      watch.turnBegins()
+      _ = watch.turnBegins()
       watch.isBusy(at: at(100))
       watch.isBusy(at: at(250))
-      let stall = watch.turnEnds(at: at(end))
+      let stall = watch.turnEnds(at: at(end), last: nil)
       #expect((stall != nil) == stalls)
       #expect(watch.isTiming == stalls)
       if let stall { #expect(stall.duration == 201_000_000 && stall.type == nil) }
@@ -27,18 +27,18 @@ import Testing
   @Test func `a turn in which the loop only waited is never too long`() {
     var watch = StallWatch(threshold: .milliseconds(200))
     watch.isBusy(at: at(0))
-    watch.turnBegins()
-    let stall = watch.turnEnds(at: at(10_000))
+    _ = watch.turnBegins()
+    let stall = watch.turnEnds(at: at(10_000), last: nil)
     #expect(stall == nil)
   }
 
   @Test func `before the first stall a handler is to blame if it was the only one`() {
     for (count, type) in [(1, 0x500), (2, nil)] as [(Int, MessageType?)] {
       var watch = StallWatch(threshold: .milliseconds(200))
-      watch.turnBegins()
+      _ = watch.turnBegins()
       watch.isBusy(at: at(0))
-      for _ in 0..<count { watch.begins(0x500, at: at(0)) }
-      let stall = watch.turnEnds(at: at(1_000))
+      for _ in 0..<count { watch.begins(at: at(0)) }
+      let stall = watch.turnEnds(at: at(1_000), last: 0x500)
       #expect(stall?.type == type)
     }
   }
@@ -46,17 +46,20 @@ import Testing
   @Test func `afterwards the slowest handler is to blame, if it took most of the time`() {
     var watch = StallWatch(threshold: .milliseconds(200))
     watch.isBusy(at: at(0))
-    _ = watch.turnEnds(at: at(1_000))
+    _ = watch.turnEnds(at: at(1_000), last: nil)
     for (slow, type) in [(600, 0x501), (400, nil)] as [(Int64, MessageType?)] {
-      watch.turnBegins()
+      _ = watch.turnBegins()
       watch.isBusy(at: at(0))
-      watch.begins(0x500, at: at(0))
-      watch.pauses(at: at(100))
-      watch.begins(0x501, at: at(100))
-      watch.pauses(at: at(100 + slow))
+      let mark = HandlerMark()
+      mark.set(0x500)
+      watch.begins(at: at(0))
+      watch.pauses(mark, at: at(100))
+      mark.set(0x501)
+      watch.begins(at: at(100))
+      watch.pauses(mark, at: at(100 + slow))
       // The loop went on with something else.
-      watch.pauses(at: at(1_000))
-      let stall = watch.turnEnds(at: at(1_000))
+      watch.pauses(mark, at: at(1_000))
+      let stall = watch.turnEnds(at: at(1_000), last: nil)
       #expect(stall?.type == type)
     }
   }

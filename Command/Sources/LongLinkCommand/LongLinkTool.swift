@@ -42,7 +42,9 @@ struct LongLinkTool: AsyncParsableCommand {
 
   /// What there is with the trait `HTTP` alone.
   private static var overHTTP: [any ParsableCommand.Type] {
-    #if HTTP
+    #if HTTP && Operations
+    [FetchCommand.self, TopCommand.self]
+    #elseif HTTP
     [FetchCommand.self]
     #else
     []

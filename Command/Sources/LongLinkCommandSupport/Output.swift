@@ -50,7 +50,7 @@ package enum Output {
   ///
   /// It is the last line of defence, and neither cuts the text nor keeps it on one line. What a
   /// peer said is made safe by `PeerText` before it becomes part of a text.
-  private static func printable(_ text: String) -> String {
+  package static func printable(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
       switch scalar.properties.generalCategory {

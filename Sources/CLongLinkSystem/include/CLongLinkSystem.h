@@ -99,6 +99,9 @@ int cll_accept(
 /// The number of bytes that were written to a TCP socket and not acknowledged, or -1.
 int cll_unacknowledged(int descriptor);
 
+/// The round-trip time of a TCP socket, as the kernel estimates it, in microseconds; or -1.
+long cll_round_trip(int descriptor);
+
 /// Makes a close-on-exec, non-blocking timer of the monotonic clock (timerfd_create(2)), or returns -1.
 int cll_timer(void);
 

@@ -12,6 +12,9 @@ extension Link {
   package var isLive: Bool { core.isLive }
   package var counters: ConnectionCounters { core.counters }
 
+  /// The round-trip time in nanoseconds, as the system estimates it; nil if not known.
+  package var roundTrip: Int64? { isConnected && isAlive ? transport.roundTrip : nil }
+
   /// How the transport is secured; nil for a plain one.
   package var security: ConnectionSecurity? { layer?.security }
   /// How long the peer, or a proxy in its place, asked to wait when the transport broke, in

@@ -7,8 +7,30 @@ package import LongLinkTransport
 ///
 /// The loop changes it. Observers may read it during the calls that pass it.
 package final class LinkRecord {
-  /// The link's number: unique among the links of its client, or among the last 2³² of its server.
-  package let number: UInt32
+  /// Why a server has asked the client to leave.
+  package enum Departure: Sendable {
+    /// The connection was drained, and the server goes on.
+    case drained
+    /// An operator has ended the connection.
+    case ended
+    /// The server shuts down.
+    case shutdown
+    /// The client's credential has expired or was revoked.
+    case credential
+    /// The client has too many connections.
+    case limit
+  }
+
+  /// A request of the peer whose handler ran in a task when the link began to end.
+  package struct UnderWay: Sendable {
+    package let serial: UInt32
+    package let type: MessageType
+    package let method: String?
+    package let began: LinkInstant
+  }
+
+  /// The link's number: unique among the links of its client or server.
+  package let id: UInt64
   package let role: Role
   /// The name of a short link's way; nil for a long link, and on a server.
   package let way: String?
@@ -16,6 +38,7 @@ package final class LinkRecord {
   package let isShort: Bool
   package let began: LinkInstant
   private let observers: Observers
+  private var attachments: [AnyObject] = []
   /// The peer's address, if known.
   package private(set) var peer: SocketAddress?
   /// When the handshake was complete; nil if it is not.
@@ -24,20 +47,37 @@ package final class LinkRecord {
   package var principal: PrincipalRecord?
   /// The security of the connection, once the link is open; nil without security.
   package private(set) var security: ConnectionSecurity?
+  /// Why the server has last asked the client to leave; nil if it has not, and on a client.
+  package var departure: Departure?
+  /// How often an item of this side had to wait for credit of the peer.
+  package internal(set) var creditStalls: UInt64 = 0
   /// The requests of this side that the link carried when it began to end, and the requests of the
   /// peer whose handlers ran in tasks.
   package private(set) var underWay = (outbound: 0, inbound: 0)
+  /// The first of these requests of the peer, at most `mostUnderWay`.
+  package private(set) var handlersUnderWay: [UnderWay] = []
   package private(set) var ended: LinkInstant?
   /// Why the link ended; nil while it has not ended.
   package private(set) var reason: CloseReason?
   /// Why the link ended, as text; empty while it has not ended. Text from the peer is escaped.
   package private(set) var detail = ""
+  /// Whether the peer has sent a goaway. Valid once the link has ended.
+  package private(set) var peerHasLeft = false
+  /// The peer's own name, as it has sent it. Valid once the link has ended.
+  package private(set) var name = ""
+  /// The features that both sides use. Valid once the link has ended.
+  package private(set) var features: Features = []
+  /// The round-trip time in nanoseconds, as the system last estimated it; nil if not known.
+  package private(set) var roundTrip: Int64?
   /// The counters of the link. Valid once it has ended.
   package private(set) var counters = ConnectionCounters()
 
+  /// The most requests that are named in `handlersUnderWay`.
+  package static let mostUnderWay = 16
+
   /// Begins the record of a link.
   init(_ link: Link, _ observers: Observers) {
-    number = link.id
+    id = link.log.label?.number ?? UInt64(link.id)
     role = link.connection.settings.role
     way = link.way
     isShort = link.connection.settings.isShort
@@ -47,14 +87,24 @@ package final class LinkRecord {
     for observer in observers.all { observer.began(self) }
   }
 
+  /// Keeps an object of an observer. Call it once for each type.
+  package func attach(_ object: AnyObject) { attachments.append(object) }
+
+  /// The object of this type that an observer has attached; nil if there is none.
+  package func attachment<Object: AnyObject>(of type: Object.Type) -> Object? {
+    for object in attachments { if let found = object as? Object { return found } }
+    return nil
+  }
+
   /// Notes that the link was established, or begins to end.
   func note(_ news: LifeNews, of link: Link) {
     switch news {
     case .established: if link.isOpen { open(link) }
     case .peerLeaving, .renewed: break
     case .abandon:
-      let inbound = link.connection.inbound.outlivedHandlers.count { !$0.hasEnded }
-      underWay = (link.owner?.requestsCarried(by: link) ?? 0, inbound)
+      let running = link.connection.inbound.outlivedHandlers.filter { !$0.hasEnded }
+      underWay = (link.owner?.requestsCarried(by: link) ?? 0, running.count)
+      handlersUnderWay = running.prefix(LinkRecord.mostUnderWay).compactMap(\.underWay)
     }
   }
 
@@ -70,7 +120,21 @@ package final class LinkRecord {
     peer = link.peer
     self.reason = reason
     detail = link.ending.detail(of: reason)
+    peerHasLeft = link.connection.goodbyes.ofPeer != nil
+    name = link.connection.agreement.name
+    features = link.connection.agreement.features
+    roundTrip = link.roundTrip
     counters = link.counters
     for observer in observers.all { observer.ended(self) }
+  }
+}
+
+extension RunningHandler {
+  /// The request, for the record of its link; nil if nobody observes.
+  fileprivate var underWay: LinkRecord.UnderWay? {
+    record.map {
+      LinkRecord.UnderWay(
+        serial: request.serial, type: request.type, method: $0.method, began: $0.began)
+    }
   }
 }

@@ -59,6 +59,7 @@ extension ItemChannel {
         return .done
       case .waiting:
         writing.passed(isTaken: true)
+        port.noteWait()
         return .taken
       case .ended where isRequester && outcome == nil:
         // The response has begun to arrive, or the link is lost; the outcome will follow. If it is

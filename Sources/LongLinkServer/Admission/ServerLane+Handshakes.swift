@@ -96,11 +96,13 @@ extension ServerLane {
     }
   }
 
-  /// Returns the settings with the time that is left for the connection's first frame.
+  /// Returns the settings with the time that is left for the connection's first frame, and with
+  /// what the observers need.
   func limited(_ settings: ConnectionSettings, by admission: Admission) -> ConnectionSettings {
     var settings = settings
     let used = max(0, loop.now - admission.accepted)
     settings.handshakeTimeout = max(1, settings.handshakeTimeout - used)
+    if observers != nil { settings.reportsRefusals = true }
     return settings
   }
 }

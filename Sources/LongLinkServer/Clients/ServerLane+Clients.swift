@@ -19,7 +19,7 @@ extension ServerLane {
   func retire(_ connection: ServerConnection) {
     let notice = DrainNotice(
       code: .conflict, reason: "the client has \(ServerClient.mostConnections) newer connections",
-      configuration, spread: .zero, retryAfter: .zero, alternatives: [])
+      as: .limit, configuration, spread: .zero, retryAfter: .zero, alternatives: [])
     connection.drain(within: configuration.identity.credentialGrace.clampedNanoseconds, notice) {}
   }
 

@@ -6,6 +6,8 @@ import LongLinkCore
 /// The content of the goaway with which the server drains a connection.
 struct DrainNotice: Sendable {
   let code: ResponseCode
+  /// What observers are told.
+  let departure: LinkRecord.Departure
   let reason: String
   let spread: Duration
   let retryAfter: Duration
@@ -17,11 +19,13 @@ struct DrainNotice: Sendable {
   /// Makes a notice. Where an argument is nil, the configuration's value applies. `goesOn` says
   /// that the server still accepts connections.
   init(
-    code: ResponseCode = .draining, reason: String, _ configuration: ServerConfiguration,
-    spread: Duration?, retryAfter: Duration?, alternatives: [Endpoint]?, goesOn: Bool = false
+    code: ResponseCode = .draining, reason: String, as departure: LinkRecord.Departure,
+    _ configuration: ServerConfiguration, spread: Duration?, retryAfter: Duration?,
+    alternatives: [Endpoint]?, goesOn: Bool = false
   ) {
     self.code = code
     self.reason = reason
+    self.departure = departure
     self.spread = spread ?? configuration.drain.spread
     self.retryAfter = retryAfter ?? configuration.drain.retryAfter
     let named = (alternatives ?? configuration.drain.alternatives).compactMap(\.alternativeText)

@@ -45,7 +45,7 @@ final class ServerConnection {
     self.admission = admission
     id = admission.id
     self.lane = lane
-    let observers = lane.configuration.observers
+    let observers = lane.observers
     link = Link(
       id: UInt32(truncatingIfNeeded: id), transport: transport,
       // With security, a transport is connected only when it is secure.
@@ -103,6 +103,7 @@ final class ServerConnection {
     }
     onDrained.append(completion)
     notice = notice ?? (drainNotice.code, drainNotice.reason)
+    link.record?.departure = drainNotice.departure
     // Only clients that can be told to move say that they have moved.
     if !drainNotice.awaitsMove || !link.connection.announcesLeaving { closesWhenUnused = true }
     let limit = lane.loop.now + bound

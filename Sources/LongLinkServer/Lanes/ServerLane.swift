@@ -11,6 +11,8 @@ final class ServerLane {
   /// The settings of each new connection. A dialect may have a different token for each.
   private(set) var settings: ConnectionSettings
   private(set) var configuration: ServerConfiguration
+  /// The number of the last change of limits that the lane has taken over.
+  private var limitChange: UInt64 = 0
   let defaults: RequestDefaults
   let routes: Routes
   let hooks: ServerHooks
@@ -20,6 +22,8 @@ final class ServerLane {
   /// The limits for requests and pushes that wait for room on one connection.
   let requestLimits = RequestLimits(maxWaiting: 1_024)
   let shared: ServerShared
+  /// The observers of exchanges and links; nil if there are none.
+  let observers: Observers?
   /// The asynchronous handlers that run on the loop.
   let handlers: HandlerQueue
   /// This lane's share of the memory budget; set before the first connection opens.
@@ -27,14 +31,16 @@ final class ServerLane {
   private(set) var connections: [UInt64: ServerConnection] = [:]
   /// Connections of proxies that have not named their clients yet.
   var greetings: [UInt64: ProxyGreeting] = [:]
-  private let totals = ConnectionTotals()
-  private var requestTotals = RequestCounters()
+  let totals = ConnectionTotals()
+  private(set) var requestTotals = RequestCounters()
   /// The calls of `authenticate`; nil if the server authenticates no clients.
   private let authentications: AuthenticationQueue?
   private var credentialsExpired: UInt64 = 0
-  private var pushesUnhandled: UInt64 = 0
+  private(set) var pushesUnhandled: UInt64 = 0
   /// The number of short links that this lane has taken.
-  private var shortLinks: UInt64 = 0
+  private(set) var shortLinks: UInt64 = 0
+  /// The survey of all connections that is under way; nil if there is none.
+  var survey: LaneSurvey?
   /// When the drain ends, and its notice. Nil before the drain; during it, new connections are
   /// closed.
   private var draining: (until: LinkInstant, notice: DrainNotice)?
@@ -49,7 +55,8 @@ final class ServerLane {
 
   init(
     loop: EventLoop, _ configuration: ServerConfiguration, _ settings: ConnectionSettings,
-    routes: Routes, hooks: ServerHooks, keeper: (any OnceKeeper)?, shared: ServerShared
+    routes: Routes, hooks: ServerHooks, keeper: (any OnceKeeper)?, shared: ServerShared,
+    observers: Observers?
   ) {
     self.loop = loop
     handlers = HandlerQueue(on: loop)
@@ -57,6 +64,7 @@ final class ServerLane {
     self.hooks = hooks
     self.keeper = keeper
     self.shared = shared
+    self.observers = observers
     self.configuration = configuration
     self.settings = settings
     authentications = configuration.identity.authenticate.map {
@@ -69,10 +77,12 @@ final class ServerLane {
     loop.driver.hosts(self)
   }
 
-  /// Replaces the limits of new connections.
-  func change(to configuration: ServerConfiguration, _ settings: ConnectionSettings) {
-    self.configuration = configuration
-    self.settings = settings
+  /// Takes over limits that have changed, for a new connection.
+  private func takeChangedLimits() {
+    guard let change = shared.change(after: limitChange) else { return }
+    (limitChange, configuration, settings) = (
+      change.number, change.configuration, change.settings
+    )
   }
 
   /// Makes this lane's share of the server's memory budget.
@@ -137,6 +147,7 @@ final class ServerLane {
 
   /// Opens a connection that was admitted.
   func open(_ transport: any Transport, _ admission: Admission) {
+    takeChangedLimits()
     guard draining == nil, !shared.isLeaving(admission), let settings = settingsOfNext() else {
       transport.close()
       shared.connectionEnded(admission)
@@ -177,6 +188,7 @@ final class ServerLane {
   private func open(short accepted: any AcceptedTransport, _ admission: Admission) {
     do throws(SocketError) {
       let transport = try accepted.adopt(on: loop)
+      takeChangedLimits()
       var settings = limited(settings, by: admission)
       settings.dialect = nil
       settings.isShort = true
@@ -227,8 +239,8 @@ final class ServerLane {
   func credentialExpired(_ connection: ServerConnection) {
     credentialsExpired += 1
     let notice = DrainNotice(
-      code: .unauthenticated, reason: "the credential has expired", configuration, spread: .zero,
-      retryAfter: .zero, alternatives: [])
+      code: .unauthenticated, reason: "the credential has expired", as: .credential, configuration,
+      spread: .zero, retryAfter: .zero, alternatives: [])
     connection.drain(within: configuration.identity.credentialGrace.clampedNanoseconds, notice) {}
   }
 
@@ -277,6 +289,7 @@ final class ServerLane {
 
   func ended(_ connection: ServerConnection) {
     guard connections.removeValue(forKey: connection.id) != nil else { return }
+    survey?.ended(connection)
     connection.link.count(in: totals)
     requestTotals += connection.requestCounters
     shared.connectionEnded(connection.admission)

@@ -27,10 +27,13 @@ final class ServerShared: Sendable {
     /// The connections that were told to make room for others, until they have ended.
     var leaving: Set<UInt64> = []
     var evicted: UInt64 = 0
+    var turnsTooLong: UInt64 = 0
     var maxConnections: Int
     var maxConnectionsPerAddress: Int
     var maxRenewals: Int
     var limits: AddressLimits
+    /// What has replaced the limits of the configuration; nil if nothing has.
+    var change: ServerLimitChange?
   }
 
   let state: Mutex<State>
@@ -58,7 +61,10 @@ final class ServerShared: Sendable {
   /// Replaces the limits of new connections. Connections beyond them stay.
   func change(to configuration: ServerConfiguration) {
     let rates = configuration.addressRates
+    let settings = configuration.connectionSettings
     state.withLock { state in
+      state.change = ServerLimitChange(
+        number: (state.change?.number ?? 0) + 1, configuration: configuration, settings: settings)
       state.maxConnections = configuration.limits.maxConnections
       state.maxConnectionsPerAddress = configuration.addresses.maxConnections
       state.maxRenewals = configuration.limits.maxHandshakes
@@ -69,8 +75,25 @@ final class ServerShared: Sendable {
     }
   }
 
+  /// The last change of limits; nil if it is the one with this number, or there is none.
+  func change(after number: UInt64) -> ServerLimitChange? {
+    state.withLock { $0.change.flatMap { $0.number == number ? nil : $0 } }
+  }
+
   func acceptFailed() {
     state.withLock { $0.acceptFailures += 1 }
+  }
+
+  /// Counts a turn in which work blocked one of the server's own loops.
+  func turnTookTooLong() {
+    state.withLock { $0.turnsTooLong += 1 }
+  }
+
+  /// Whether a new connection would be rejected, because no other one makes room for it.
+  var isFull: Bool {
+    state.withLock {
+      $0.connections - $0.leaving.count >= $0.maxConnections && $0.handshakes.count == 0
+    }
   }
 
   /// Counts a push that its access rule does not allow.
@@ -90,6 +113,7 @@ final class ServerShared: Sendable {
         uniqueKeysWithValues: state.rejected.map { ($0.key.rawValue, $0.value) })
       counters.acceptFailures = state.acceptFailures
       counters.pushesDenied = state.pushesDenied
+      counters.turnsTooLong = state.turnsTooLong
     }
   }
 }
@@ -99,4 +123,12 @@ extension Logger.MetadataValue {
   static func peer(_ address: SocketAddress?) -> Logger.MetadataValue {
     "\(address.map(String.init(describing:)) ?? "unknown")"
   }
+}
+
+/// Limits for new connections that replace those of a server's configuration while it runs.
+struct ServerLimitChange: Sendable {
+  /// The number of the change, from 1 on.
+  let number: UInt64
+  let configuration: ServerConfiguration
+  let settings: ConnectionSettings
 }

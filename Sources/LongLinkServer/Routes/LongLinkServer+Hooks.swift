@@ -96,6 +96,12 @@ extension LongLinkServer {
     beforeStart("add a service") { $0.services.append(service) }
   }
 
+  /// Adds an observer of the server's exchanges and links. Call it before `start`; it traps
+  /// afterwards.
+  package func add(_ observer: any Observer) {
+    beforeStart("add an observer") { $0.observers.append(observer) }
+  }
+
   /// Sets the handler of a message type, and its own access rule unless `rule` is nil. It traps if
   /// the type has a handler already.
   func setRoute(

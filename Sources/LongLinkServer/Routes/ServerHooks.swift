@@ -14,6 +14,8 @@ struct ServerHooks: Sendable {
   var connectionEnded: (@Sendable (Peer) -> Void)?
   var pushes: [MessageType: @Sendable (Push, Peer) -> Void] = [:]
   var services: [any ServerService] = []
+  /// Observers besides those of the configuration.
+  var observers: [any Observer] = []
   /// The access rules of the routes, and of the pushes, that have a rule of their own.
   var rules: [MessageType: AccessRule] = [:]
   var pushRules: [MessageType: AccessRule] = [:]

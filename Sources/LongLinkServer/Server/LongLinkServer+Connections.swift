@@ -130,7 +130,7 @@ extension LongLinkServer {
     retryAfter: Duration? = nil, alternatives: [Endpoint]? = nil
   ) async {
     let notice = DrainNotice(
-      reason: "the server drains this connection", configuration, spread: spread,
+      reason: "the server drains this connection", as: .drained, configuration, spread: spread,
       retryAfter: retryAfter, alternatives: alternatives, goesOn: true)
     let gates = (peer.client?.connected ?? [peer]).compactMap { peer -> Gate<Void>? in
       guard let lane = lanesNow.first(where: { $0.0 === peer.loop })?.1 else { return nil }
@@ -156,8 +156,8 @@ extension LongLinkServer {
     reason: String = "the server has ended the connections of this principal"
   ) async -> Int {
     let notice = DrainNotice(
-      code: .unauthenticated, reason: reason, configuration, spread: .zero, retryAfter: .zero,
-      alternatives: [])
+      code: .unauthenticated, reason: reason, as: .credential, configuration, spread: .zero,
+      retryAfter: .zero, alternatives: [])
     var count = 0
     for (loop, lane) in lanesNow {
       count += await onLoop(loop) {
@@ -174,5 +174,15 @@ extension LongLinkServer {
     await suspend { waiter in
       if loop.isCurrent { body(waiter) } else { loop.execute { body(waiter) } }
     }
+  }
+}
+
+extension LongLinkServer {
+  /// Replaces the limits of new connections by those of a configuration that differs from the
+  /// server's in these alone: `limits` without `memoryLimit` and `waterMarks`, `addresses`, and
+  /// `timeouts` without `request`. Open connections keep theirs, and those that are accepted when
+  /// this returns have the new ones. The configuration has to be valid.
+  package func change(to configuration: ServerConfiguration) {
+    shared.change(to: configuration)
   }
 }

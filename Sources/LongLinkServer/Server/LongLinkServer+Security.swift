@@ -72,7 +72,7 @@ extension LongLinkServer {
   /// Asks the clients of all connections that are open now to move to new ones.
   private func moveConnections() async {
     let notice = DrainNotice(
-      reason: "the server's certificates have changed", configuration, spread: nil,
+      reason: "the server's certificates have changed", as: .drained, configuration, spread: nil,
       retryAfter: nil, alternatives: nil, goesOn: true)
     for (loop, lane) in lanesNow {
       await loop.run { lane.value.drainAll(within: ServerLane.moveBound, notice) }

@@ -21,8 +21,8 @@ public final class LongLinkServer: Sendable {
     var hooks = ServerHooks()
     var keeper: (any OnceKeeper)?
     var isReady = false
-    /// What replaces the limits of the configuration; nil if nothing does.
-    var changed: ServerConfiguration?
+    /// Whether the server has been ready since it was made.
+    var wasReady = false
 
     /// Enters a phase in which the server stops, and returns whose task it is to stop it.
     mutating func stop(as next: Phase) -> Stopping {
@@ -110,11 +110,19 @@ public final class LongLinkServer: Sendable {
   /// false, so that balancers can notice it first.
   public var isReady: Bool { state.withLock { $0.isReady } }
 
+  /// Whether the server takes new clients, not yet, or no more.
+  package var standing: Standing {
+    state.withLock { state in
+      if state.isReady { return .ready }
+      return state.wasReady || state.phase == .shutDown ? .draining : .starting
+    }
+  }
+
   /// Makes `isReady` false, for the time before `shutDown`.
   func withdraw() { state.withLock { $0.isReady = false } }
 
   /// Whether the server's loops are those of a simulation.
-  var isSimulated: Bool { givenLoops.contains { !$0.isOfSystem } }
+  package var isSimulated: Bool { givenLoops.contains { !$0.isOfSystem } }
 
   /// The server's addresses, with actual ports: empty before `start`. They stay after `shutDown`.
   public var addresses: [SocketAddress] { state.withLock { $0.addresses } }
@@ -141,22 +149,24 @@ extension LongLinkServer {
     let (loops, own) = try makeLoopsOrReset(router.names)
     let keeper = try await makeKeeper(on: loops[0], own)
     let routes = router.snapshot { hooks.settled($1, of: $0, runsOnce: keeper != nil) }
+    let observers =
+      hooks.observers.isEmpty
+      ? configuration.observers : Observers((configuration.observers?.all ?? []) + hooks.observers)
     let lanes = loops.map { loop in
       let lane = ServerLane(
         loop: loop, configuration, settings, routes: routes, hooks: hooks, keeper: keeper,
-        shared: shared)
+        shared: shared, observers: observers)
       lane.share(shared.memory)
       return LoopBound(lane, on: loop)
     }
-    let (isWanted, changed) = state.withLock { state in
-      guard state.phase == .started else { return (false, nil as ServerConfiguration?) }
+    let isWanted = state.withLock { state in
+      guard state.phase == .started else { return false }
       state.loops = loops
       state.ownLoops = own
       state.lanes = lanes
       state.keeper = keeper
-      return (true, state.changed)
+      return true
     }
-    if let changed { change(to: changed) }
     guard isWanted else {
       await stop(own)
       throw LongLinkServer.shutDownMeanwhile
@@ -167,26 +177,17 @@ extension LongLinkServer {
       for endpoint in configuration.listen { try await listen(on: endpoint, loops, lanes, hooks) }
     } catch {
       let notice = DrainNotice(
-        reason: "the server could not start", configuration, spread: nil, retryAfter: nil,
-        alternatives: nil)
+        reason: "the server could not start", as: .shutdown, configuration, spread: nil,
+        retryAfter: nil, alternatives: nil)
       if case .here(let own, let listeners) = state.withLock({ $0.stop(as: .failing) }) {
         await tearDown(own, listeners, within: .zero, notice)
         reset()
       }
       throw error
     }
-    state.withLock { $0.isReady = $0.phase == .started }
-  }
-
-  /// Replaces the limits of new connections by those of a configuration that differs from the
-  /// server's in these alone: `limits` without `memoryLimit` and `waterMarks`, `addresses`, and
-  /// `timeouts` without `request`. Open connections keep theirs. The configuration has to be valid.
-  package func change(to configuration: ServerConfiguration) {
-    state.withLock { $0.changed = configuration }
-    shared.change(to: configuration)
-    let settings = configuration.connectionSettings
-    for (loop, lane) in lanesNow {
-      loop.execute { lane.value.change(to: configuration, settings) }
+    state.withLock { state in
+      guard state.phase == .started else { return }
+      (state.isReady, state.wasReady) = (true, true)
     }
   }
 
@@ -194,7 +195,7 @@ extension LongLinkServer {
   private func reset() {
     let wasShutDown = state.withLock { state in
       guard state.phase != .shutDown else { return true }
-      state = State(hooks: state.hooks, changed: state.changed)
+      state = State(hooks: state.hooks)
       return false
     }
     if wasShutDown { ended.open(()) }
@@ -238,9 +239,10 @@ extension LongLinkServer {
         made.append(
           try EventLoop(
             starting: "longlink-\(index)",
-            EventLoop.Configuration(onStall: { [log = shared.log] name, time, type in
+            EventLoop.Configuration(onStall: { [shared] name, time, type in
+              shared.turnTookTooLong()
               guard let loop = EventLoop.current else { return }
-              log.log(.warning, "An event loop was blocked", at: loop.now) {
+              shared.log.log(.warning, "An event loop was blocked", at: loop.now) {
                 [
                   "loop": "\(name)", "ms": .milliseconds(time.clampedNanoseconds),
                   "type": "\(type.map(String.init(describing:)) ?? "unknown")",
@@ -308,7 +310,7 @@ extension LongLinkServer {
     alternatives: [Endpoint]? = nil
   ) async {
     let notice = DrainNotice(
-      reason: "the server is shutting down", configuration, spread: spread,
+      reason: "the server is shutting down", as: .shutdown, configuration, spread: spread,
       retryAfter: retryAfter, alternatives: alternatives)
     let wasStarted = state.withLock { $0.phase == .started }
     let before = await counters()

@@ -8,6 +8,7 @@ extension TLSTransport {
   var peerAddress: SocketAddress? { below.peerAddress }
   var layer: (any TransportLayer)? { self }
   var isHandshaking: Bool { phase == .handshaking }
+  var roundTrip: Int64? { phase == .open ? below.roundTrip : nil }
 
   /// Made for each call, because most transports are asked at most once.
   var security: ConnectionSecurity? {

@@ -83,6 +83,11 @@ final class KernelTransport: Transport {
     return SystemCall.unacknowledgedBytes(endpoint.descriptor)
   }
 
+  var roundTrip: Int64? {
+    endpoint.requireOpen()
+    return SystemCall.roundTrip(endpoint.descriptor)
+  }
+
   var hasUnreadBytes: Bool {
     endpoint.requireOpen()
     return SystemCall.unreadBytes(endpoint.descriptor) > 0

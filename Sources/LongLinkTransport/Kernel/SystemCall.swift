@@ -170,6 +170,17 @@ enum SystemCall {
     #endif
   }
 
+  /// The round-trip time of a TCP socket as the kernel estimates it, in nanoseconds; nil if not
+  /// known.
+  static func roundTrip(_ descriptor: CInt) -> Int64? {
+    #if os(Linux)
+    let microseconds = cll_round_trip(descriptor)
+    return microseconds > 0 ? Int64(microseconds) * 1_000 : nil
+    #else
+    return nil
+    #endif
+  }
+
   /// The number of bytes that a read would find; 0 if not known.
   static func unreadBytes(_ descriptor: CInt) -> Int {
     Int(max(0, cll_unread(descriptor)))

@@ -6,19 +6,23 @@ extension EventLoop {
   /// Records that the handler of a request begins.
   @inline(__always)
   package func handlerBegins(_ type: MessageType) {
-    stallWatch.begins(type, at: driver.now)
+    handler.set(type)
+    stallWatch.begins(at: driver.now)
   }
 
   /// Records that the current handler, if any, has returned or was suspended.
   @inline(__always)
   package func handlerPauses() {
-    if stallWatch.isTiming { stallWatch.pauses(at: driver.now) }
+    if stallWatch.isTiming { stallWatch.pauses(handler, at: driver.now) }
   }
 
+  /// Times handlers from now on, as after a stall. Call it on the loop.
+  package func timeHandlers() { stallWatch.timeHandlers() }
+
   func reportStall() {
-    guard configuration.onStall != nil, let stall = stallWatch.turnEnds(at: driver.now) else {
-      return
-    }
+    guard configuration.onStall != nil,
+      let stall = stallWatch.turnEnds(at: driver.now, last: handler.type)
+    else { return }
     configuration.onStall?(name, .nanoseconds(stall.duration), stall.type)
   }
 }

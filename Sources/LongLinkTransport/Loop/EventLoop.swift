@@ -14,7 +14,7 @@ internal import Synchronization
 /// A task that uses an actor of the loop should prefer the loop too: Swift resumes a suspended task
 /// on its preferred executor, by default the global pool, and only then switches to the actor.
 public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
-  // Everything here belongs to the loop's thread, except `inbox`, `signal`, `thread` and constants.
+  // This belongs to the loop's thread, except `inbox`, `signal`, `handler`, `thread`, constants.
   // The properties that change in every turn are never accessed re-entrantly, so that they need no
   // run-time checks of exclusive access.
 
@@ -62,7 +62,9 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
   /// The work that other threads submit.
   let inbox = Mutex(Inbox())
-  let signal = Atomic(Signal.awake)
+  let signal = Atomic(LoopSignal.awake)
+  /// Which handler runs, for other threads.
+  package let handler = HandlerMark()
   let thread = Mutex<LoopThread>(.none)
 
   struct TurnEnd {
@@ -77,16 +79,6 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// Work that is submitted after the loop has stopped gets a temporary thread, at most one.
     var isStopped = false
     var hasLateThread = false
-  }
-
-  /// Whether a thread that submits work has to wake the loop.
-  enum Signal: UInt8, AtomicRepresentable {
-    /// The loop is busy and will check the inbox before it sleeps.
-    case awake
-    /// The loop sleeps, or is about to.
-    case asleep
-    /// There is work in the inbox, and the loop has been notified.
-    case called
   }
 
   /// Makes a loop without a thread: its creator calls `turn`.
@@ -229,7 +221,7 @@ extension EventLoop {
   private func waitForEvents(until limit: LinkInstant?) {
     streamsRead = 0
     hasReadLittle = false
-    stallWatch.turnBegins()
+    if stallWatch.turnBegins() { handler.clear() }
     var deadline = limit
     // The new work probably belongs to data that was just read: the sockets can wait for one turn.
     if expectedWork > 0, linger(), !hasSkippedWait {

@@ -13,7 +13,6 @@ struct StallWatch {
   private(set) var busySince: LinkInstant?
   private(set) var isTiming = false
   private var count = 0
-  private var current: MessageType?
   private var began = LinkInstant.distantPast
   private var slowest: MessageType?
   private var longest: Int64 = 0
@@ -22,16 +21,19 @@ struct StallWatch {
     self.threshold = threshold.clampedNanoseconds
   }
 
-  /// Records that the loop waits for events now.
+  /// Records that the loop waits for events now. Returns whether handlers ran in the last turn.
   @inline(__always)
-  mutating func turnBegins() {
+  mutating func turnBegins() -> Bool {
     busySince = nil
-    guard count > 0 else { return }
+    guard count > 0 else { return false }
     count = 0
-    current = nil
     slowest = nil
     longest = 0
+    return true
   }
+
+  /// Times handlers from now on, whether the loop has stalled or not.
+  mutating func timeHandlers() { isTiming = true }
 
   /// Records that the loop's wait for events is over.
   mutating func isBusy(at now: LinkInstant) {
@@ -40,30 +42,31 @@ struct StallWatch {
 
   /// Records that the handler of a request begins.
   @inline(__always)
-  mutating func begins(_ type: MessageType, at now: @autoclosure () -> LinkInstant) {
+  mutating func begins(at now: @autoclosure () -> LinkInstant) {
     count += 1
-    current = type
     if isTiming { began = now() }
   }
 
   /// Records that the current handler, if any, has returned or was suspended.
-  mutating func pauses(at now: LinkInstant) {
-    guard let current else { return }
+  mutating func pauses(_ current: borrowing HandlerMark, at now: LinkInstant) {
+    guard let type = current.type else { return }
     if now - began > longest {
       longest = now - began
-      slowest = current
+      slowest = type
     }
-    self.current = nil
+    current.clear()
   }
 
   /// Returns how long the turn was, in nanoseconds, and the message type whose handler took the
-  /// time, if it is known; nil if the turn was short enough. Handlers are timed after the first
-  /// stall.
-  mutating func turnEnds(at now: LinkInstant) -> (duration: Int64, type: MessageType?)? {
+  /// time, if it is known; nil if the turn was short enough. `last` is the type of the handler that
+  /// began last. Handlers are timed after the first stall.
+  mutating func turnEnds(
+    at now: LinkInstant, last: MessageType?
+  ) -> (duration: Int64, type: MessageType?)? {
     guard let busySince, now - busySince > threshold else { return nil }
     defer { isTiming = true }
     let duration = now - busySince
-    let type = isTiming ? (longest > duration / 2 ? slowest : nil) : count == 1 ? current : nil
+    let type = isTiming ? (longest > duration / 2 ? slowest : nil) : count == 1 ? last : nil
     return (duration, type)
   }
 }

@@ -77,6 +77,8 @@ package protocol Transport: AnyObject {
   var layer: (any TransportLayer)? { get }
   /// The number of written bytes that the peer's system has not acknowledged; 0 if not known.
   var unacknowledgedBytes: Int { get }
+  /// The round-trip time to the peer in nanoseconds, as the system estimates it; nil if not known.
+  var roundTrip: Int64? { get }
   /// Whether a read would find bytes; false if not known.
   var hasUnreadBytes: Bool { get }
   /// Sends the end of transport after the written bytes. Reading continues.
@@ -89,4 +91,5 @@ package protocol Transport: AnyObject {
 
 extension Transport {
   package var layer: (any TransportLayer)? { nil }
+  package var roundTrip: Int64? { nil }
 }

@@ -16,6 +16,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 
 typedef struct Longlink__Demo__SleepRequest Longlink__Demo__SleepRequest;
+typedef struct Longlink__Demo__BlockRequest Longlink__Demo__BlockRequest;
 typedef struct Longlink__Demo__TicksRequest Longlink__Demo__TicksRequest;
 typedef struct Longlink__Demo__Tick Longlink__Demo__Tick;
 typedef struct Longlink__Demo__FailRequest Longlink__Demo__FailRequest;
@@ -44,6 +45,17 @@ struct  Longlink__Demo__SleepRequest
 };
 #define LONGLINK__DEMO__SLEEP_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__sleep_request__descriptor) \
+    , 0, 0 }
+
+
+struct  Longlink__Demo__BlockRequest
+{
+  ProtobufCMessage base;
+  protobuf_c_boolean has_milliseconds;
+  uint32_t milliseconds;
+};
+#define LONGLINK__DEMO__BLOCK_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&longlink__demo__block_request__descriptor) \
     , 0, 0 }
 
 
@@ -260,6 +272,25 @@ Longlink__Demo__SleepRequest *
                       const uint8_t       *data);
 void   longlink__demo__sleep_request__free_unpacked
                      (Longlink__Demo__SleepRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Longlink__Demo__BlockRequest methods */
+void   longlink__demo__block_request__init
+                     (Longlink__Demo__BlockRequest         *message);
+size_t longlink__demo__block_request__get_packed_size
+                     (const Longlink__Demo__BlockRequest   *message);
+size_t longlink__demo__block_request__pack
+                     (const Longlink__Demo__BlockRequest   *message,
+                      uint8_t             *out);
+size_t longlink__demo__block_request__pack_to_buffer
+                     (const Longlink__Demo__BlockRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Longlink__Demo__BlockRequest *
+       longlink__demo__block_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   longlink__demo__block_request__free_unpacked
+                     (Longlink__Demo__BlockRequest *message,
                       ProtobufCAllocator *allocator);
 /* Longlink__Demo__TicksRequest methods */
 void   longlink__demo__ticks_request__init
@@ -497,6 +528,9 @@ void   longlink__demo__peers_reply__free_unpacked
 typedef void (*Longlink__Demo__SleepRequest_Closure)
                  (const Longlink__Demo__SleepRequest *message,
                   void *closure_data);
+typedef void (*Longlink__Demo__BlockRequest_Closure)
+                 (const Longlink__Demo__BlockRequest *message,
+                  void *closure_data);
 typedef void (*Longlink__Demo__TicksRequest_Closure)
                  (const Longlink__Demo__TicksRequest *message,
                   void *closure_data);
@@ -543,6 +577,7 @@ typedef void (*Longlink__Demo__PeersReply_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor longlink__demo__sleep_request__descriptor;
+extern const ProtobufCMessageDescriptor longlink__demo__block_request__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__ticks_request__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__tick__descriptor;
 extern const ProtobufCMessageDescriptor longlink__demo__fail_request__descriptor;

@@ -3,6 +3,7 @@
 #if HTTP
 import LongLinkDriver
 import LongLinkHTTP
+import LongLinkTestSupport
 import Testing
 
 extension HTTPTests {

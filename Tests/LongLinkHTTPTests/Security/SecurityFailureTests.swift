@@ -3,6 +3,7 @@
 #if HTTP
 import LongLinkCertificates
 import LongLinkCore
+import LongLinkTestSupport
 @testable import LongLinkHTTP
 import Logging
 import NIOCore

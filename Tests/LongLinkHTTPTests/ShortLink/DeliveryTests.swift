@@ -6,6 +6,7 @@ import LongLinkDriver
 import LongLinkHTTP
 import LongLinkHTTPServer
 import Logging
+import LongLinkTestSupport
 import NIOCore
 import Synchronization
 import Testing

@@ -7,6 +7,7 @@ import LongLinkHTTP
 import LongLinkHTTPServer
 import LongLinkServer
 import Logging
+import LongLinkTestSupport
 import NIOCore
 import Testing
 

@@ -6,6 +6,7 @@ import LongLink
 import LongLinkDriver
 import LongLinkHTTP
 import LongLinkHTTPServer
+import LongLinkTestSupport
 import Logging
 import NIOCore
 import Testing

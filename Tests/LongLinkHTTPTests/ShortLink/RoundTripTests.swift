@@ -5,6 +5,7 @@ import LongLink
 import LongLinkDriver
 import LongLinkHTTP
 import LongLinkHTTPServer
+import LongLinkTestSupport
 import NIOCore
 import Testing
 

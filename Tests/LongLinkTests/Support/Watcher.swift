@@ -17,7 +17,7 @@ final class Watcher: Observer {
   }
 
   struct Ended: Sendable {
-    let number: UInt32
+    let number: UInt64
     let isShort: Bool
     let wasOpened: Bool
     let reason: CloseReason?
@@ -129,7 +129,7 @@ final class Watcher: Observer {
       }
       state.links.append(
         Ended(
-          number: link.number, isShort: link.isShort, wasOpened: link.opened != nil,
+          number: link.id, isShort: link.isShort, wasOpened: link.opened != nil,
           reason: link.reason, underWay: [link.underWay.outbound, link.underWay.inbound],
           principal: link.principal?.name))
     }

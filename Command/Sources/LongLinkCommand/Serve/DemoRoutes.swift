@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import LongLinkCommandSupport
 import LongLinkDemoMessages
 import LongLinkServer
@@ -11,6 +12,26 @@ enum DemoRoutes {
   static let ticks: MessageType = 3
   static let fail: MessageType = 4
   static let stats = RPCMethod<EmptyBody, StatsReply>(5)
+
+  static let block = RPCMethod<BlockRequest, EmptyBody>(24)
+
+  /// The names of the routes, for operators.
+  static let names: [MessageType: String] = [
+    echo: "Echo", sleep: "Sleep", ticks: "Ticks", fail: "Fail", 5: "Stats", 6: "Count", 7: "Sum",
+    8: "Relay", 9: "Feed", 10: "Once", 11: "Broadcast", 12: "Create", 13: "Status", 14: "Append",
+    15: "Finish", 16: "Abort", 19: "Peers", 24: "Block",
+  ]
+
+  /// Installs the route that holds up the loop of its connection.
+  static func installBlocking(on server: LongLinkServer) {
+    server.route(block) { message, _ in
+      guard message.milliseconds <= 10_000 else {
+        throw Rejection(.malformed, "milliseconds is over 10000")
+      }
+      usleep(message.milliseconds * 1_000)
+      return EmptyBody()
+    }
+  }
 
   /// Installs the routes on a server before it starts. `effects` gets the runs of route 10.
   static func install(on server: LongLinkServer, noting effects: EffectFile? = nil) {

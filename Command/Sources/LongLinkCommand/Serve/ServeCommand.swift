@@ -11,6 +11,9 @@ import LongLinkUploadsServer
 #if HTTP
 import LongLinkHTTPServer
 #endif
+#if Operations
+import LongLinkOps
+#endif
 
 /// `longlink serve`.
 struct ServeCommand: AsyncParsableCommand {
@@ -22,7 +25,7 @@ struct ServeCommand: AsyncParsableCommand {
       output once it accepts connections. Message types: 1 Echo, 2 Sleep, 3 Ticks, 4 Fail, \
       5 Stats, 10 Once, 11 Broadcast, 19 Peers; streams: 6 Count, 7 Sum, 8 Relay, 9 Feed. With \
       --uploads also those of Protocols/uploads.proto: 12 Create, 13 Status, 14 Append, 15 Finish, \
-      16 Abort.
+      16 Abort; with --allow-blocking 24 Block.
 
       With --uploads each finished upload is DIRECTORY/ID/, with its files under their names, and \
       fields.json with the form's fields. Uploads that are not finished are in \
@@ -95,6 +98,17 @@ struct ServeCommand: AsyncParsableCommand {
   var http: UInt16?
   #endif
 
+  #if Operations
+  @OptionGroup private var operations: OperationsOptions
+  #endif
+
+  @Flag(
+    help: """
+      Add the route 24 Block, with which every client can hold up a loop for 10 seconds, to see \
+      what the port of --ops tells about that.
+      """)
+  var allowBlocking = false
+
   @Flag(name: .shortAndLong, help: "Log more to standard error.")
   var verbose = false
 
@@ -110,6 +124,7 @@ struct ServeCommand: AsyncParsableCommand {
     let once = try await once.open()
     let server = try makeServer(tls, once)
     DemoRoutes.install(on: server, noting: try self.once.effects())
+    if allowBlocking { DemoRoutes.installBlocking(on: server) }
     if let uploads {
       do {
         try server.routeUploads(in: uploads)
@@ -121,8 +136,15 @@ struct ServeCommand: AsyncParsableCommand {
     #if HTTP
     let gateway = try makeGateway(of: server)
     #endif
+    #if Operations
+    let port = try operations.makePort(for: server, verbose: verbose)
+    #endif
     var reloading: Task<Void, Never>?
     do {
+      #if Operations
+      // It tells that the server starts.
+      let operationsAddress = try await port?.start()
+      #endif
       try await server.run(until: .sigterm, .sigint, within: ServeCommand.drainTime) {
         #if HTTP
         let address = try await gateway?.start()
@@ -131,6 +153,9 @@ struct ServeCommand: AsyncParsableCommand {
         for address in server.addresses { try Output.line("listening on \(address)") }
         #if HTTP
         if let address { try Output.line("http on \(address)") }
+        #endif
+        #if Operations
+        if let operationsAddress { try Output.line("ops on \(operationsAddress)") }
         #endif
         // Without certificates to reload, the end of the terminal ends the server.
         reloading = tls.map { tls in TerminationSignals.onHangUp { await tls.reload() } }

@@ -43,12 +43,22 @@ struct RawClient {
   /// Its connection, for one who closes it.
   var connection: ScriptedConnection { ScriptedConnection(descriptor: descriptor) }
 
-  /// Sends, and returns when the server has closed.
-  func sendAndReadToEnd(_ bytes: [UInt8]) {
+  /// Sends, and returns what has come when the server has closed.
+  @discardableResult
+  func sendAndRead(_ bytes: [UInt8]) -> [UInt8] {
     connection.write(bytes)
-    var byte: UInt8 = 0
-    while unsafe recv(descriptor, &byte, 1, 0) > 0 {}
+    var received: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4_096)
+    while true {
+      // The kernel writes at most `count` bytes into an array of so many.
+      let count = unsafe buffer.withUnsafeMutableBytes { buffer in
+        unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
+      }
+      guard count > 0 else { break }
+      received += buffer[..<count]
+    }
     close(descriptor)
+    return received
   }
 
   /// Listens on a free port of 127.0.0.1.

@@ -16,8 +16,10 @@ struct RunningServer {
     try await self.init(options)
   }
 
-  init(_ options: [String]) async throws {
-    tool = try Tool(["serve"] + (options.contains("--port") ? [] : ["--port", "0"]) + options)
+  init(_ options: [String], environment: [String: String] = [:]) async throws {
+    tool = try Tool(
+      ["serve"] + (options.contains("--port") ? [] : ["--port", "0"]) + options,
+      environment: environment)
     let line = try #require(await tool.nextLine())
     let prefix = "listening on 127.0.0.1:"
     try #require(line.hasPrefix(prefix))

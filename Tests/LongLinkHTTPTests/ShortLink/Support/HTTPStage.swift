@@ -6,6 +6,7 @@ import LongLinkDriver
 import LongLinkHTTP
 import LongLinkHTTPServer
 import LongLinkServer
+import LongLinkTestSupport
 import LongLinkTransport
 import Logging
 import Synchronization

@@ -2,6 +2,7 @@
 
 #if HTTP
 import Foundation
+import LongLinkTestSupport
 import NIOCore
 import Testing
 

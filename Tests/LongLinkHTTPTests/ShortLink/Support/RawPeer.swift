@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if HTTP
+import LongLinkTestSupport
 import NIOCore
 import NIOPosix
 import Synchronization

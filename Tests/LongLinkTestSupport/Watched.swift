@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if HTTP
 import Synchronization
 
 /// A value that a test waits for.
-final class Watched<Value: Sendable>: Sendable {
+package final class Watched<Value: Sendable>: Sendable {
   private struct State: Sendable {
     var value: Value
     var waiting: [CheckedContinuation<Void, Never>] = []
@@ -12,13 +11,13 @@ final class Watched<Value: Sendable>: Sendable {
 
   private let state: Mutex<State>
 
-  init(_ value: Value) {
+  package init(_ value: Value) {
     state = Mutex(State(value: value))
   }
 
-  var value: Value { state.withLock { $0.value } }
+  package var value: Value { state.withLock { $0.value } }
 
-  func change(_ body: @Sendable (inout Value) -> Void) {
+  package func change(_ body: @Sendable (inout Value) -> Void) {
     let waiting = state.withLock { state in
       body(&state.value)
       defer { state.waiting = [] }
@@ -29,7 +28,7 @@ final class Watched<Value: Sendable>: Sendable {
 
   /// Waits until the value is so, and returns it.
   @discardableResult
-  func until(_ isSo: @Sendable (Value) -> Bool) async -> Value {
+  package func until(_ isSo: @Sendable (Value) -> Bool) async -> Value {
     while true {
       let value = value
       if isSo(value) { return value }
@@ -44,4 +43,3 @@ final class Watched<Value: Sendable>: Sendable {
     }
   }
 }
-#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Operations
+internal import LongLinkCore
+internal import LongLinkDriver
+internal import LongLinkServer
+@_spi(Loop) internal import LongLinkTransport
+internal import Synchronization
+
+/// Hears of a server's requests and connections, and of its end.
+final class ServerWatch: Observer, ServerService {
+  private struct State {
+    var figures: [(loop: ObjectIdentifier, bound: LoopBound<LoopFigures>)] = []
+    var ended = EndedConnections()
+    var onStop: (@Sendable () async -> Void)?
+  }
+
+  // Weak, because the server has the watch.
+  private weak let server: LongLinkServer?
+  private let methods: [MessageType: String]
+  private let state = Mutex(State())
+
+  init(_ server: LongLinkServer, methods: [MessageType: String]) {
+    self.server = server
+    self.methods = methods
+  }
+
+  /// Calls a function when all connections of the server have ended; nil for none.
+  func whenStopped(_ function: (@Sendable () async -> Void)?) {
+    state.withLock { $0.onStop = function }
+  }
+
+  /// The connections that ended last, in no particular order. On any thread.
+  var endedConnections: [EndedConnection] { state.withLock { $0.ended }.all }
+
+  /// What has happened on the current loop.
+  var figures: Figures? { figuresOfLoop?.figures }
+
+  // MARK: The server
+
+  func serverStarted(on loop: EventLoop) {
+    // So that it is known which handler blocks a loop.
+    for loop in server?.watchedLoops ?? [] { loop.visit { $0.timeHandlers() } }
+  }
+
+  func serverStopped(on loop: EventLoop) async {
+    // After a failed start, the server can be started again.
+    guard server?.standing == .draining else { return }
+    await state.withLock { $0.onStop }?()
+  }
+
+  // MARK: Connections and requests
+
+  func began(_ link: LinkRecord) {
+    if let figures = figuresOfLoop { link.attach(figures) }
+  }
+
+  func opened(_ link: LinkRecord) {
+    if !link.isShort { link.attachment(of: LoopFigures.self)?.opened() }
+  }
+
+  func ended(_ link: LinkRecord) {
+    guard !link.isShort, let reason = link.reason, let connection = EndedConnection(link) else {
+      return
+    }
+    link.attachment(of: LoopFigures.self)?.ended(link, reason)
+    let isSilent = link.counters.framesReceived == 0
+    state.withLock { $0.ended.add(connection, isSilent: isSilent) }
+  }
+
+  func ended(_ exchange: ExchangeRecord) {
+    guard exchange.direction == .inbound else { return }
+    exchange.link?.attachment(of: LoopFigures.self)?.ended(exchange)
+  }
+
+  private var figuresOfLoop: LoopFigures? {
+    guard let loop = EventLoop.current else { return nil }
+    let bound = state.withLock { state in
+      if let known = state.figures.first(where: { $0.loop == ObjectIdentifier(loop) }) {
+        return known.bound
+      }
+      let made = LoopBound(LoopFigures(names: methods), on: loop)
+      state.figures.append((ObjectIdentifier(loop), made))
+      return made
+    }
+    return bound.value
+  }
+}
+#endif

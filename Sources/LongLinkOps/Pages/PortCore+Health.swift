@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Operations
+internal import LongLinkServer
+internal import NIOHTTP1
+
+/// Whether the server works, as supervisors and balancers ask.
+extension PortCore {
+  private struct Liveness: Encodable {
+    let live: Bool
+    var loops: [LoopState]?
+  }
+
+  struct LoopState: Encodable {
+    let loop: Int
+    let live: Bool
+    let ranMsAgo: Int64
+    /// The route whose handler runs on the loop now.
+    let blockedBy: Nullable<String>
+  }
+
+  private struct Readiness: Encodable {
+    let ready: Bool
+    var reasons: [String]?
+  }
+
+  func liveness(isTrusted: Bool, _ reply: @escaping (PortAnswer) -> Void) {
+    pingLoops { answered in
+      let isLive = !answered.contains(false)
+      let loops = self.loopStates(answered)
+      reply(
+        .json(
+          Liveness(live: isLive, loops: isTrusted ? loops : nil),
+          isLive ? .ok : .serviceUnavailable))
+    }
+  }
+
+  /// The states of the loops, some of which have answered.
+  func loopStates(_ answered: [Bool]) -> [LoopState] {
+    zip(couriersNow, answered).map { courier, isLive in
+      LoopState(
+        loop: courier.index, live: isLive, ranMsAgo: courier.silence,
+        blockedBy: Nullable(isLive ? nil : courier.handler.map { name(of: $0) }))
+    }
+  }
+
+  func readiness(isTrusted: Bool, _ reply: @escaping (PortAnswer) -> Void) {
+    pingLoops { answered in
+      let reasons = self.objections(answered)
+      reply(
+        .json(
+          Readiness(ready: reasons.isEmpty, reasons: isTrusted ? reasons : nil),
+          reasons.isEmpty ? .ok : .serviceUnavailable))
+    }
+  }
+
+  /// Why the server should get no new clients; empty if it should.
+  func objections(_ answered: [Bool]) -> [String] {
+    var reasons: [String] = []
+    switch server.standing {
+    case .starting: reasons.append("starting")
+    case .ready: break
+    case .draining: reasons.append("draining")
+    }
+    if answered.contains(false) { reasons.append("loops") }
+    if server.isFull { reasons.append("limit") }
+    return reasons
+  }
+}
+#endif

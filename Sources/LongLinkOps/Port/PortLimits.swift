@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Operations
+internal import NIOCore
+
+/// What a client of the port can cost at most.
+enum PortLimits {
+  /// The most connections, those that are refused with 503 not counted.
+  static let connections = 16
+  /// The most connections that are refused with 503 at a time. Others are closed at once.
+  static let refusals = 16
+  /// The most bytes of a request's head.
+  static let head = 8_192
+  /// The most bytes of a request's body.
+  static let body = 1_024
+  /// The most bytes that are read at once.
+  static let readSize = 2_048
+  /// The size of the system's buffer for what a client has not read.
+  static let sendBuffer = 65_536
+  /// The most bytes of a page. A list that is longer ends early, and says where it goes on.
+  static let page = 61_440
+  /// The bytes that are written at once.
+  static let piece = 16_384
+  /// The time for a whole request from the connect, or from the last answer.
+  static let requestTime = TimeAmount.seconds(5)
+  /// The time for the request of a connection that is refused.
+  static let refusalTime = TimeAmount.seconds(1)
+  /// The time in which a client has to take some of an answer.
+  static let writeTime = TimeAmount.seconds(5)
+  /// The time in which the end of a refused request is read and dropped.
+  static let discardTime = TimeAmount.seconds(1)
+  /// How long an answer waits for the server's loops.
+  static let loopTime = TimeAmount.seconds(1)
+}
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Operations
+internal import LongLinkTransport
+internal import NIOHTTP1
+
+/// A request to the port.
+struct PortRequest {
+  /// The forms of an answer that a client can ask for.
+  enum Form {
+    case html
+    case json
+    case text
+  }
+
+  let method: HTTPMethod
+  /// The path without its first slash, in parts.
+  let path: [Substring]
+  let parameters: [(name: Substring, value: Substring)]
+  let form: Form
+  let host: String?
+  let hasOrigin: Bool
+  let authorization: String?
+  let address: SocketAddress?
+
+  init(_ head: HTTPRequestHead, from address: SocketAddress?) {
+    method = head.method
+    let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let path = parts.first ?? ""
+    // A whole URL, as for a proxy, has no path here.
+    self.path =
+      path == "/"
+      ? []
+      : path.hasPrefix("/")
+        ? path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) : [path]
+    parameters = (parts.count > 1 ? parts[1] : "").split(separator: "&").map { pair in
+      let mark = pair.firstIndex(of: "=") ?? pair.endIndex
+      return (pair[..<mark], pair[mark...].dropFirst())
+    }
+    form = Self.form(head.headers["Accept"])
+    let hosts = head.headers["Host"]
+    host = hosts.count == 1 ? hosts[0] : nil
+    hasOrigin = head.headers.contains(name: "Origin")
+    authorization = head.headers.first(name: "Authorization")
+    self.address = address
+  }
+
+  private static func form(_ accept: [String]) -> Form {
+    let types = accept.flatMap { $0.split(separator: ",") }.map {
+      $0.prefix { $0 != ";" }.filter { $0 != " " }.lowercased()
+    }
+    return types.contains("text/html")
+      ? .html : types.contains("application/json") ? .json : .text
+  }
+}
+
+/// Which `Host` a request may name.
+struct HostRule {
+  private let names: Set<String>
+
+  init(_ configuration: OperationsConfiguration) {
+    names = Set(
+      ([configuration.host] + configuration.names).map { Self.unbracketed($0[...]).lowercased() })
+  }
+
+  /// Whether the value of the header `Host` is one that this port has; any port may follow.
+  func allows(_ host: String?) -> Bool {
+    guard let host, !host.isEmpty else { return false }
+    var name = host[...]
+    // The last colon of an IPv6 address is followed by a bracket, if it is not that of a port.
+    if let colon = name.lastIndex(of: ":"), !name[colon...].contains("]") {
+      guard name[name.index(after: colon)...].allSatisfy({ $0.isASCII && $0.isNumber }) else {
+        return false
+      }
+      name = name[..<colon]
+    }
+    return Self.isLoopback(name) || names.contains(Self.unbracketed(name).lowercased())
+  }
+
+  /// Whether a name or an address means this machine.
+  static func isLoopback(_ name: some StringProtocol) -> Bool {
+    if name.lowercased() == "localhost" { return true }
+    return SocketAddress(literal: String(unbracketed(Substring(name))), port: 0)?.group?.isLoopback
+      ?? false
+  }
+
+  private static func unbracketed(_ name: Substring) -> Substring {
+    name.hasPrefix("[") && name.hasSuffix("]") ? name.dropFirst().dropLast() : name
+  }
+}
+#endif

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Operations
+import LongLink
+import LongLinkServer
+import Testing
+
+/// Which pages there are, and in which forms.
+@Suite struct FormTests {
+  @Test(arguments: ["/", "/connections", "/connections?state=closed", "/exchanges"])
+  func `a page has the form that a client accepts`(path: String) async throws {
+    try await OpsStage.run { stage in
+      let client = try await stage.client()
+      _ = try await client.request(OpsStage.echo, [1])
+      let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+      for (accept, type) in [
+        (nil, "text/plain; charset=utf-8"), ("*/*", "text/plain; charset=utf-8"),
+        ("application/json", "application/json"), (browser, "text/html; charset=utf-8"),
+      ] {
+        let reply = try await stage.request(path, accept: accept)
+        #expect(reply.status == 200)
+        #expect(reply.headers["content-type"] == type)
+        #expect(reply.headers["cache-control"] == "no-store")
+        #expect(reply.headers["x-content-type-options"] == "nosniff")
+        #expect(!reply.body.isEmpty)
+      }
+    }
+  }
+
+  @Test func `a page for browsers loads nothing, runs nothing and refreshes itself`() async throws {
+    try await OpsStage.run { stage in
+      let reply = try await stage.request("/", accept: "text/html")
+      let policy = try #require(reply.headers["content-security-policy"])
+      #expect(policy.hasPrefix("default-src 'none'; style-src 'nonce-"))
+      let nonce = try #require(policy.firstMatch(of: /'nonce-(\w+)'/)?.1)
+      #expect(reply.body.contains("<style nonce=\"\(nonce)\">"))
+      #expect(reply.body.contains("<meta http-equiv=\"refresh\" content=\"2\">"))
+      #expect(reply.body.contains("width=device-width"))
+      #expect(reply.body.contains("prefers-color-scheme: dark"))
+      for text in ["<script", "src=", "http://", "https://", "@import", "url(", "style=\""] {
+        #expect(!reply.body.contains(text), "\(text)")
+      }
+    }
+  }
+
+  @Test func `health and posts are JSON whatever is accepted`() async throws {
+    try await OpsStage.run { stage in
+      for path in ["/livez", "/readyz"] {
+        let reply = try await stage.request(path, accept: "text/html")
+        #expect(reply.headers["content-type"] == "application/json")
+      }
+      let reply = try await stage.send("POST", "/connections/99/drain", accept: "text/html")
+      #expect(reply.status == 404)
+      #expect(reply.headers["content-type"] == "application/json")
+    }
+  }
+
+  @Test func `metrics may be cached and are sent in chunks`() async throws {
+    try await OpsStage.run { stage in
+      let reply = try await stage.request("/metrics")
+      #expect(reply.status == 200)
+      #expect(reply.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
+      #expect(reply.headers["cache-control"] == nil)
+      #expect(reply.headers["transfer-encoding"] == "chunked")
+    }
+  }
+
+  @Test func `what is wrong with a request is said`() async throws {
+    try await OpsStage.run { stage in
+      for path in [
+        "/nothing", "/connections/", "/connections/x", "/connections/1/x", "/connections/-1",
+        "//", "/livez/", "http://localhost/livez", "/connections/1/drain/now", "/recording",
+      ] {
+        let reply = try await stage.request(path)
+        #expect(reply.status == 404, "\(path)")
+      }
+      #expect(try await stage.send("POST", "/recording").status == 404)
+      for (method, path, allowed) in [
+        ("POST", "/", "GET, HEAD"), ("DELETE", "/connections/1", "GET, HEAD"),
+        ("GET", "/connections/1/close", "POST"), ("PUT", "/connections/1/drain", "POST"),
+        ("POST", "/metrics", "GET, HEAD"), ("OPTIONS", "/livez", "GET, HEAD"),
+      ] {
+        let reply = try await stage.send(method, path)
+        #expect(reply.status == 405, "\(method) \(path)")
+        #expect(reply.headers["allow"] == allowed)
+      }
+      for (query, name) in [
+        ("limit=0", "limit"), ("limit=201", "limit"), ("limit=x", "limit"), ("after=-1", "after"),
+        ("after=", "after"), ("state=ended", "state"), ("limits=3", "limits"),
+      ] {
+        let reply = try await stage.request("/connections?\(query)", accept: "application/json")
+        #expect(reply.status == 400)
+        #expect(reply.body.contains(name))
+      }
+      let odd = try await stage.request("/connections?%1b%5b<b>=\u{7}")
+      #expect(odd.status == 400 || odd.status == 404)
+      #expect(!odd.body.contains("\u{7}"))
+    }
+  }
+
+  @Test func `a HEAD has the head of the answer alone`() async throws {
+    try await OpsStage.run { stage in
+      let whole = try await stage.request("/livez")
+      let head = try await stage.send("HEAD", "/livez")
+      #expect(head.status == 200)
+      #expect(head.body.isEmpty)
+      #expect(head.headers["content-type"] == whole.headers["content-type"])
+      #expect(try await stage.send("HEAD", "/metrics").body.isEmpty)
+    }
+  }
+
+  @Test func `requests on one connection are answered in order`() async throws {
+    try await OpsStage.run { stage in
+      let peer = try await RawPeer.connect(to: stage.port)
+      let get = "Host: localhost\r\n\r\n"
+      peer.send("GET /readyz HTTP/1.1\r\n\(get)GET /nothing HTTP/1.1\r\n\(get)")
+      peer.send("GET /livez HTTP/1.1\r\n\(get)")
+      let text = await peer.hears("\"live\":true")
+      let order = text.matches(of: /HTTP\/1.1 (\d+)/).map { String($0.1) }
+      #expect(order == ["200", "404", "200"])
+      peer.close()
+    }
+  }
+
+  @Test func `an old client gets its answer and the end`() async throws {
+    try await OpsStage.run { stage in
+      let peer = try await RawPeer.connect(to: stage.port)
+      peer.send("GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")
+      let text = await peer.hearsEnd()
+      #expect(text.contains("longlink_connections{state=\"open\"} 0\n"))
+      #expect(!text.contains("chunked"))
+    }
+  }
+}
+#endif
