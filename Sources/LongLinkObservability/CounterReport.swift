@@ -88,6 +88,7 @@ extension CounterReport {
         Sample(.queued, counters.bytesUnwritten, ("kind", "output")),
         Sample(.pushes, counters.pushesWaiting),
         Sample(.memory, counters.bytesHeld),
+        Sample(.turns, counters.turnsTooLong),
         Sample(.drops, counters.pushesLost, ("name", "pushesLost")),
         Sample(.drops, counters.pushesUnhandled, ("name", "pushesUnhandled")),
         Sample(.drops, counters.pushesDenied, ("name", "pushesDenied")),

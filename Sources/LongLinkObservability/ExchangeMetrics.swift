@@ -76,12 +76,13 @@ final class ExchangeMetrics: Observer {
     }
   }
 
-  private func count(_ description: MetricDescription, _ label: (String, String)) {
-    let key = Label(name: description.name, value: label.1)
+  private func count(_ description: MetricDescription, _ label: (String, String)? = nil) {
+    let key = Label(name: description.name, value: label?.1 ?? "")
     let counter = handles.withLock { handles in
       if let counter = handles.counters[key] { return counter }
       let counter = Counter(
-        label: description.name, dimensions: [role, label], factory: metrics.factory)
+        label: description.name, dimensions: [role] + (label.map { [$0] } ?? []),
+        factory: metrics.factory)
       handles.counters[key] = counter
       return counter
     }
@@ -100,6 +101,8 @@ final class ExchangeMetrics: Observer {
     open.increment(by: 1)
     count(.handshakes, ("outcome", "accepted"))
   }
+
+  func stalled(_ link: LinkRecord) { count(.stalls) }
 
   func ended(_ link: LinkRecord) {
     guard !link.isShort, let reason = link.reason else { return }

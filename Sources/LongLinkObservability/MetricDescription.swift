@@ -65,6 +65,12 @@ package struct MetricDescription: Sendable {
   static let heartbeats = MetricDescription(
     "longlink.heartbeats.missed", .counter, "", [],
     "times that the peer was suspected to be dead, and got a ping")
+  static let stalls = MetricDescription(
+    "longlink.credit_stalls", .counter, "", [],
+    "times that an item of this side had to wait for credit of the peer")
+  static let turns = MetricDescription(
+    "longlink.turns_too_long", .counter, "", [],
+    "turns of a server's own loops that work blocked for longer than 200 ms")
   static let drops = MetricDescription(
     "longlink.drops", .counter, "", ["name"], "what was dropped, by the name of its counter")
   static let retries = MetricDescription(
@@ -98,8 +104,8 @@ package struct MetricDescription: Sendable {
   /// All of them, in the order of the page.
   package static let all = [
     clientCall, serverCall, rejections, connections, handshakes, ended, violations, turnedAway,
-    reconnects, attempts, failovers, bytes, frames, heartbeats, drops, retries, requests, queued,
-    pushes, memory, once,
+    reconnects, attempts, failovers, bytes, frames, heartbeats, stalls, turns, drops, retries,
+    requests, queued, pushes, memory, once,
   ]
 }
 #endif

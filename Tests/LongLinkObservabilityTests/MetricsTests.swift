@@ -70,6 +70,26 @@ import Testing
     }
   }
 
+  @Test func `an item that waits for credit is counted at once`() async throws {
+    let test = TestMetrics()
+    let metrics = LongLinkMetrics(factory: test)
+    try await World.run(
+      server: { $0.observe(with: metrics) },
+      routes: { server in
+        server.routeStream(World.items, .responseItems) { _, _, writer in
+          while true { try await writer.write([UInt8](repeating: 7, count: 1_000)) }
+        }
+      }
+    ) { world in
+      var items = world.client.stream(World.items, [] as [UInt8]).makeAsyncIterator()
+      _ = try await items.next()
+      // Nothing more is read, so that the credit ends.
+      try await world.simulation.sleep(for: .seconds(1))
+      #expect(test.counters(label: "longlink.credit_stalls").map(\.totalValue) == [1])
+    }
+    #expect(series(test, .stalls) == ["longlink.role=server"])
+  }
+
   @Test func `no peer makes more series`() async throws {
     let (test, names) = (TestMetrics(), names)
     let metrics = LongLinkMetrics(factory: test, methods: names)

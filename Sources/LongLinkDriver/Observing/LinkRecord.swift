@@ -50,7 +50,7 @@ package final class LinkRecord {
   /// Why the server has last asked the client to leave; nil if it has not, and on a client.
   package var departure: Departure?
   /// How often an item of this side had to wait for credit of the peer.
-  package internal(set) var creditStalls: UInt64 = 0
+  package private(set) var creditStalls: UInt64 = 0
   /// The requests of this side that the link carried when it began to end, and the requests of the
   /// peer whose handlers ran in tasks.
   package private(set) var underWay = (outbound: 0, inbound: 0)
@@ -94,6 +94,12 @@ package final class LinkRecord {
   package func attachment<Object: AnyObject>(of type: Object.Type) -> Object? {
     for object in attachments { if let found = object as? Object { return found } }
     return nil
+  }
+
+  /// Notes that an item of this side has to wait for credit.
+  func stall() {
+    creditStalls += 1
+    for observer in observers.all { observer.stalled(self) }
   }
 
   /// Notes that the link was established, or begins to end.

@@ -32,6 +32,8 @@ package protocol Observer: Sendable {
   func began(_ link: LinkRecord)
   /// The handshake of a link is complete.
   func opened(_ link: LinkRecord)
+  /// An item of this side has to wait, because the peer has granted no credit for it.
+  func stalled(_ link: LinkRecord)
   /// A link has ended. It is the last call about it.
   func ended(_ link: LinkRecord)
 }
@@ -49,6 +51,7 @@ extension Observer {
   ) async throws -> AnyBody { try await handler() }
   package func began(_ link: LinkRecord) {}
   package func opened(_ link: LinkRecord) {}
+  package func stalled(_ link: LinkRecord) {}
   package func ended(_ link: LinkRecord) {}
 }
 

@@ -21,7 +21,7 @@ struct StreamPort {
   /// Records that an item has to wait for credit, if that is what it waits for.
   func noteWait() {
     guard let record = link.record, link.connection.streams.lacksCredit(serial) else { return }
-    record.creditStalls += 1
+    record.stall()
   }
 
   /// Ends this side's items, after those that wait.

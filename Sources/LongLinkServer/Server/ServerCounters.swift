@@ -46,8 +46,9 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var pushesUnhandled: UInt64 = 0
   /// Pushes of clients that were dropped because an access rule did not allow them.
   public internal(set) var pushesDenied: UInt64 = 0
-  /// Turns of the server's own loops that work blocked for longer than 200 ms.
-  package internal(set) var turnsTooLong: UInt64 = 0
+  /// Turns of the server's own loops that work blocked for longer than 200 ms. Those of loops that
+  /// you gave the server are not counted.
+  public internal(set) var turnsTooLong: UInt64 = 0
   /// The sums of the counters of all connections, past and present, short links included.
   public internal(set) var connections = ConnectionCounters()
   /// Connections that ended, by the `token` of their `CloseReason`. Examples: `stalledPeer`, which
