@@ -10,7 +10,7 @@ swift=${SWIFT:-swift}
 copy=$scratch/payments
 rm -rf "$copy"
 cp -R Examples/Payments "$copy"
-sed 's/traits: \["SQLite"\]/traits: ["HTTP", "SQLite"]/' Examples/Payments/Package.swift >"$copy/Package.swift"
+sed 's/traits: \["SQLite"\]/traits: ["HTTP", "Operations", "SQLite"]/' Examples/Payments/Package.swift >"$copy/Package.swift"
 package=(--package-path "$copy" --scratch-path "$scratch" --disable-build-manifest-caching)
 "$swift" build "${package[@]}" --build-tests
 "$swift" test "${package[@]}" --skip-build --disable-xctest

@@ -15,7 +15,8 @@ extension TidyTests {
   private func loggedLines() throws -> Set<Line> {
     let others = ["LongLinkTesting", "LongLinkScenarios", "protoc-gen-longlink"]
     // `log(.info, "Text"`, `logger.info("Text"`, or with a text of several lines.
-    let call = #/
+    let call =
+      #/
       [lL]og (?:ger)? (?:\.log)? [.(] \s* \.?
       (trace|debug|info|notice|warning|error|critical) [,(] \s*
       (?: """\n ([\s\S]*?) \n\s*""" | "([^"\n]+)" )
