@@ -16,8 +16,8 @@ public struct OperationsConfiguration: Sendable {
   public var host = "127.0.0.1"
   /// The port to listen on, 0 to 65,535; 0, the default, takes a free one.
   public var port = 0
-  /// Names besides `host`, `localhost` and loopback addresses that the `Host` of a request may be,
-  /// without a port. Default: none.
+  /// Names besides `host`, `localhost`, loopback addresses and the address that was connected to
+  /// that the `Host` of a request may be, without a port. Default: none.
   ///
   /// Other requests are refused with 421, so that a web page cannot reach the port under a name of
   /// its own.

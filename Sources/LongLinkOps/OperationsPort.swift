@@ -146,7 +146,15 @@ public final class OperationsPort: Sendable {
   /// Converts the address of a socket from swift-nio; nil for a Unix-domain socket.
   static func address(_ address: NIOCore.SocketAddress) -> LongLinkTransport.SocketAddress? {
     guard let host = address.ipAddress, let port = address.port else { return nil }
-    return LongLinkTransport.SocketAddress(literal: host, port: UInt16(clamping: port))
+    return self.address(host, UInt16(clamping: port))
+  }
+
+  /// The address with an IPv4 address in place of one that an IPv6 socket shows for it.
+  static func address(_ host: String, _ port: UInt16) -> LongLinkTransport.SocketAddress? {
+    let mapped = "::ffff:"
+    let plain =
+      host.hasPrefix(mapped) && host.contains(".") ? host.dropFirst(mapped.count) : host[...]
+    return LongLinkTransport.SocketAddress(literal: String(plain), port: port)
   }
 }
 

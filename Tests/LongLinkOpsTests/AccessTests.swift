@@ -36,6 +36,21 @@ import Testing
     }
   }
 
+  @Test func `the address that was connected to is a name of the port`() throws {
+    var configuration = OperationsConfiguration()
+    (configuration.host, configuration.token) = ("0.0.0.0", "secret")
+    let rule = HostRule(configuration)
+    for (local, host, other) in [
+      ("192.0.2.7", "192.0.2.7", "192.0.2.8"), ("2001:db8::7", "[2001:db8::7]", "[2001:db8::8]"),
+      ("::ffff:192.0.2.7", "192.0.2.7", "192.0.2.8"),
+    ] {
+      let local = OperationsPort.address(local, 9001)
+      #expect(rule.allows(host, at: local) && rule.allows("\(host):80", at: local))
+      #expect(!rule.allows(other, at: local) && !rule.allows("evil.example", at: local))
+      #expect(!rule.allows(host, at: nil))
+    }
+  }
+
   @Test func `a post with an origin does nothing`() async throws {
     try await OpsStage.run { stage in
       let client = try await stage.client()

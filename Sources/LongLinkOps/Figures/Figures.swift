@@ -22,6 +22,8 @@ struct Histogram: Equatable, Sendable {
   private(set) var counts = [UInt64](repeating: 0, count: limits.count + 1)
   /// The time of all of them in nanoseconds.
   private(set) var sum: UInt64 = 0
+  /// The longest time, in nanoseconds.
+  private(set) var longest: Int64 = 0
 
   var count: UInt64 { counts.reduce(0, +) }
 
@@ -29,11 +31,13 @@ struct Histogram: Equatable, Sendable {
     // Most requests are short, so that few bounds are compared.
     counts[Self.limits.firstIndex { nanoseconds <= $0 } ?? Self.limits.count] += 1
     sum &+= UInt64(max(0, nanoseconds))
+    longest = max(longest, nanoseconds)
   }
 
   mutating func add(_ other: Histogram) {
     for index in counts.indices { counts[index] += other.counts[index] }
     sum &+= other.sum
+    longest = max(longest, other.longest)
   }
 
   /// What has come since an earlier state.
@@ -47,8 +51,8 @@ struct Histogram: Equatable, Sendable {
     return change
   }
 
-  /// The time in milliseconds that a part of the requests did not exceed, interpolated within its
-  /// bucket; nil without requests.
+  /// The time in milliseconds that a part of the requests did not exceed, estimated within its
+  /// bucket, and at most the longest time; nil without requests.
   func milliseconds(of part: Double) -> Double? {
     let rank = part * Double(count)
     guard rank > 0 else { return nil }
@@ -57,13 +61,13 @@ struct Histogram: Equatable, Sendable {
       let next = below + Double(number)
       if next >= rank, index < Self.limits.count {
         let low = index == 0 ? 0 : Double(Self.limits[index - 1])
-        let high = Double(Self.limits[index])
+        let high = Double(min(Self.limits[index], max(longest, Int64(low))))
         return (low + (high - low) * (rank - below) / Double(number)) / 1e6
       }
       below = next
     }
     // Longer than the last bound.
-    return Double(Self.limits[Self.limits.count - 1]) / 1e6
+    return Double(longest) / 1e6
   }
 }
 

@@ -108,6 +108,17 @@ enum TextTable {
 
 /// Numbers and times for people.
 enum PageText {
+  /// What stands on a page of which some loops have no part; empty if all have answered.
+  static func note(of incomplete: [Int]) -> String {
+    switch incomplete.count {
+    case 0: ""
+    case 1: "Loop \(incomplete[0]) did not answer: what it has is missing here."
+    default:
+      "Loops \(incomplete.map(String.init).joined(separator: ", ")) did not answer: what they have "
+        + "is missing here."
+    }
+  }
+
   /// A number with three digits that matter, such as `0.12`, `4.5` and `1234`.
   static func number(_ value: Double) -> String {
     let digits = value < 1 ? 1_000.0 : value < 10 ? 100.0 : value < 100 ? 10.0 : 1.0

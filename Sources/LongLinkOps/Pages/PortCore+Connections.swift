@@ -207,9 +207,7 @@ private struct ConnectionList {
 
   /// The page. `next` is where the list goes on; nil if it is whole.
   func answer(next: UInt64?, _ incomplete: [Int]) -> PortAnswer {
-    let note =
-      incomplete.isEmpty
-      ? "" : "Loops that did not answer: \(incomplete.map(String.init).joined(separator: ", "))."
+    let note = PageText.note(of: incomplete)
     let headings = isClosed ? ConnectionRow.closedHeadings : ConnectionRow.openHeadings
     switch form {
     case .json:

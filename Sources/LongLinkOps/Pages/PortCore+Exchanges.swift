@@ -81,9 +81,8 @@ extension PortCore {
   }
 
   private func notes(_ incomplete: [Int], _ leftOut: Int) -> [String] {
-    let loops = incomplete.map(String.init).joined(separator: ", ")
-    return [
-      incomplete.isEmpty ? nil : "Loops that did not answer: \(loops).",
+    [
+      incomplete.isEmpty ? nil : PageText.note(of: incomplete),
       leftOut == 0 ? nil : "There is no room for \(leftOut) more methods.",
     ].compactMap { $0 }
   }

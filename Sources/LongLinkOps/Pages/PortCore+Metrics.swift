@@ -11,7 +11,7 @@ extension PortCore {
       let totals = self.totals
       let pages = MetricsText(totals)
       let loops = self.couriersNow.map { !incomplete.contains($0.index) }
-      let isReady = self.server.standing == .ready
+      let isReady = self.objections(loops).isEmpty
       // Each method is a piece, which is made when the one before was taken.
       var next = 0
       reply(
@@ -150,7 +150,7 @@ struct MetricsText {
         "longlink_loop_live", "gauge", "Whether a loop has answered this scrape within a second.",
         loops.enumerated().map { ("loop", "\($0.offset)", $0.element ? 1 : 0) })
       + Self.family(
-        "longlink_ready", "gauge", "Whether the server takes new clients.", isReady ? 1 : 0)
+        "longlink_ready", "gauge", "Whether /readyz answers 200.", isReady ? 1 : 0)
   }
 
   // MARK: The format

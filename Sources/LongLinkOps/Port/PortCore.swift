@@ -111,7 +111,7 @@ final class PortCore {
 
   /// Refuses what a web page of someone else may have made a browser send.
   private func refusal(of request: PortRequest) -> PortAnswer? {
-    if !hosts.allows(request.host) {
+    if !hosts.allows(request.host, at: request.local) {
       return .problem(
         .misdirectedRequest, "this port is not known by the name in Host: see names", as: .text)
     }

@@ -152,7 +152,8 @@ final class PortHandler: ChannelInboundHandler {
       return write(answer, head)
     }
     let address = context?.channel.remoteAddress.flatMap(OperationsPort.address)
-    core.answer(PortRequest(head, from: address)) { self.write($0, head) }
+    let local = context?.channel.localAddress.flatMap(OperationsPort.address)
+    core.answer(PortRequest(head, from: address, to: local)) { self.write($0, head) }
   }
 
   // MARK: The answer

@@ -22,8 +22,10 @@ struct PortRequest {
   let hasOrigin: Bool
   let authorization: String?
   let address: SocketAddress?
+  /// The port's own address on this connection.
+  let local: SocketAddress?
 
-  init(_ head: HTTPRequestHead, from address: SocketAddress?) {
+  init(_ head: HTTPRequestHead, from address: SocketAddress?, to local: SocketAddress?) {
     method = head.method
     let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     let path = parts.first ?? ""
@@ -43,6 +45,7 @@ struct PortRequest {
     hasOrigin = head.headers.contains(name: "Origin")
     authorization = head.headers.first(name: "Authorization")
     self.address = address
+    self.local = local
   }
 
   private static func form(_ accept: [String]) -> Form {
@@ -64,7 +67,10 @@ struct HostRule {
   }
 
   /// Whether the value of the header `Host` is one that this port has; any port may follow.
-  func allows(_ host: String?) -> Bool {
+  ///
+  /// `local` is the address that was connected to. A page of somebody else that has made a browser
+  /// connect there has done so with a name, and the browser sends that.
+  func allows(_ host: String?, at local: SocketAddress?) -> Bool {
     guard let host, !host.isEmpty else { return false }
     var name = host[...]
     // The last colon of an IPv6 address is followed by a bracket, if it is not that of a port.
@@ -74,7 +80,10 @@ struct HostRule {
       }
       name = name[..<colon]
     }
-    return Self.isLoopback(name) || names.contains(Self.unbracketed(name).lowercased())
+    let plain = Self.unbracketed(name).lowercased()
+    if Self.isLoopback(name) || names.contains(plain) { return true }
+    guard let port = local?.port else { return false }
+    return SocketAddress(literal: plain, port: port) == local
   }
 
   /// Whether a name or an address means this machine.
