@@ -14,6 +14,7 @@ let package = Package(
         .product(name: "LongLinkServer", package: "longlink"),
         .product(name: "LongLinkConfiguration", package: "longlink"),
         .product(name: "LongLinkLifecycle", package: "longlink"),
+        .product(name: "LongLinkOps", package: "longlink"),
       ]),
     .testTarget(
       name: "EchoServiceTests",

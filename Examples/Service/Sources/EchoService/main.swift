@@ -3,6 +3,7 @@
 import Logging
 import LongLinkConfiguration
 import LongLinkLifecycle
+import LongLinkOps
 import LongLinkServer
 
 // SERVER_LISTEN=0.0.0.0:9000 in the environment has precedence over the file, and that over the
@@ -17,6 +18,11 @@ server.route(1) { request in
   try await request.clock.sleep(for: .milliseconds(200))
   return request.body
 }
+
+// People, Prometheus and balancers look at the server here. The log names the port, which is a free
+// one: set `port`, and a `host` and a `token` if other machines are to reach it.
+let operations = try OperationsPort(for: server)
+try await operations.start()
 
 // At SIGTERM the server is not ready any more, for a second in which balancers can notice that.
 // Then its clients move to other servers, and requests that run have ten seconds to end.

@@ -50,6 +50,7 @@ import Testing
     try #"{"server": {"logLevel": "info"}}"#.write(to: file, atomically: true, encoding: .utf8)
     defer { try? FileManager.default.removeItem(at: file) }
     let service = try Service(file)
+    _ = try service.line(with: "Listening for operators")
     let ready = try service.line(with: "Ready on 127.0.0.1:")
     let port = try #require(ready.split(separator: ":").last.flatMap { UInt16($0.trimmed) })
     let client = try LongLinkClient(to: .host("127.0.0.1", port: port))
