@@ -145,6 +145,7 @@ final class Stage: Sendable {
       }
     var configuration = ServerConfiguration(listen: [listen])
     configuration.logger.logLevel = .critical
+    if simulation == nil { configuration.timeouts.firstFrame = .seconds(100) }
     configure(&configuration)
     let server = try LongLinkServer(configuration, on: loops ?? [serverLoop])
     setUp(server)
@@ -220,7 +221,10 @@ final class Stage: Sendable {
     var configuration = ClientConfiguration(servers: endpoints)
     configuration.logger.logLevel = .critical
     // Real time passes as fast as the machine is slow: it is not the subject.
-    if simulation == nil { configuration.timeouts.request = .seconds(3_600) }
+    if simulation == nil {
+      configuration.timeouts.request = .seconds(3_600)
+      configuration.timeouts.connect = .seconds(100)
+    }
     configure(&configuration)
     let client = try LongLinkClient(configuration, on: loop ?? clientLoop)
     clients.withLock { $0.append(client) }
