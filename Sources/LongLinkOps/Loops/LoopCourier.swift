@@ -39,6 +39,11 @@ final class LoopCourier {
   /// The milliseconds since the loop has run a job for the port.
   var silence: Int64 { max(0, (NIODeadline.now() - answered).nanoseconds / 1_000_000) }
 
+  /// Whether the loop has run a job for the port within 1 s. Call it after a question.
+  ///
+  /// A loop that lives can be too slow for a whole survey.
+  var isLive: Bool { silence < PortLimits.loopTime.nanoseconds / 1_000_000 }
+
   /// The type of the request whose handler runs on the loop now; nil if none is known to.
   var handler: MessageType? { loop.loop.handler.type }
 

@@ -7,10 +7,10 @@ internal import LongLinkServer
 /// Prometheus' text format, version 0.0.4.
 extension PortCore {
   func metrics(_ reply: @escaping (PortAnswer) -> Void) {
-    survey { incomplete in
+    survey { _ in
       let totals = self.totals
       let pages = MetricsText(totals)
-      let loops = self.couriersNow.map { !incomplete.contains($0.index) }
+      let loops = self.couriersNow.map(\.isLive)
       let isReady = self.objections(loops).isEmpty
       // Each method is a piece, which is made when the one before was taken.
       var next = 0

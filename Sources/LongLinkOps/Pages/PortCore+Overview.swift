@@ -96,7 +96,7 @@ extension PortCore {
   func overview(_ form: PortRequest.Form, _ reply: @escaping (PortAnswer) -> Void) {
     survey { incomplete in
       let now = self.sample(incomplete)
-      let page = self.overview(now, incomplete)
+      let page = self.overview(now)
       switch form {
       case .json: reply(.json(page))
       case .text: reply(.text(self.text(of: page, self.charts(now))))
@@ -105,15 +105,15 @@ extension PortCore {
     }
   }
 
-  private func overview(_ now: History.Sample, _ incomplete: [Int]) -> Overview {
+  private func overview(_ now: History.Sample) -> Overview {
     let totals = totals
     let rates = history.rates(until: now)
-    let answered = couriersNow.map { !incomplete.contains($0.index) }
+    let answered = couriersNow.map(\.isLive)
     let reasons = objections(answered)
     func rounded(_ value: Double?) -> Double { ((value ?? 0) * 1_000).rounded() / 1_000 }
     return Overview(
       name: server.configuration.name, upSeconds: (.now() - started).nanoseconds / 1_000_000_000,
-      live: incomplete.isEmpty, ready: reasons.isEmpty, reasons: reasons,
+      live: !answered.contains(false), ready: reasons.isEmpty, reasons: reasons,
       connections: Connections(
         open: totals.open, draining: totals.draining, handshakes: totals.shared.handshakes,
         most: server.configuration.limits.maxConnections),
