@@ -14,15 +14,18 @@ public struct OnceScope: Hashable, Sendable, CustomStringConvertible {
   private static let principal = UInt8(ascii: "p")
   private static let client = UInt8(ascii: "c")
 
-  /// Makes the scope that has these bytes, as a database has stored them; nil if there are fewer
-  /// than 2, or they do not begin with one of the two kinds.
+  /// Makes the scope that has these bytes, as a database has stored them; nil if they do not begin
+  /// with one of the two kinds, or are those of a client without a hash.
   public init?(bytes: [UInt8]) {
-    guard bytes.count > 1, bytes[0] == Self.principal || bytes[0] == Self.client else { return nil }
+    switch bytes.first {
+    case Self.principal: break
+    case Self.client where bytes.count > 1: break
+    default: return nil
+    }
     self.bytes = bytes
   }
 
-  /// Makes the scope of a principal by its name, which should not be empty: `init(bytes:)` does not
-  /// take the bytes of a scope without a name.
+  /// Makes the scope of a principal by its name.
   public init(principal name: String) {
     bytes = [Self.principal] + name.utf8
   }

@@ -17,6 +17,13 @@ struct MemoryStoreTests {
     #expect(await MemoryOnceStore().status().name != MemoryOnceStore().status().name)
   }
 
+  @Test func `the bytes of a scope make it again, also without a name`() {
+    for scope in [OnceScope(principal: ""), OnceScope(principal: "a"), OnceScope(clientHash: [7])] {
+      #expect(OnceScope(bytes: scope.bytes) == scope)
+    }
+    for bytes: [UInt8] in [[], [0x63], [0x78, 1]] { #expect(OnceScope(bytes: bytes) == nil) }
+  }
+
   @Test func `the default clock begins at one and goes on`() async {
     let store = MemoryOnceStore()
     #expect(store.statusNow.time >= 1)
