@@ -82,7 +82,7 @@ extension FrameDialect {
       let part = role == .client ? "heartbeat.client" : "heartbeat.server"
       try checkType(ping.type, from: role, "\(part).type")
       if let answer = ping.answer { try checkType(answer, from: role.peer, "\(part).answer") }
-      try checkSerial(ping.serials.lowerBound, "\(part).serials")
+      try checkSerial(ping.serials.upperBound, "\(part).serials")
     }
     if unknownSerial == .heartbeat, heartbeat.server?.answer == nil {
       throw FrameLayoutError(
