@@ -41,6 +41,31 @@ import Testing
     #expect(!partitions.separate(1, 2))
   }
 
+  @Test func `conditions that no link can have trap, also when they are set later`() async {
+    await #expect(processExitsWith: .failure) {
+      var conditions = LinkConditions.normal
+      conditions.bandwidth = 0
+    }
+    await #expect(processExitsWith: .failure) {
+      var conditions = LinkConditions.normal
+      conditions.readSize = 0...9
+    }
+    await #expect(processExitsWith: .failure) {
+      var conditions = LinkConditions.normal
+      conditions.writeSize = 0...9
+    }
+    await #expect(processExitsWith: .failure) {
+      var conditions = LinkConditions.normal
+      conditions.window = 0
+    }
+    await #expect(processExitsWith: .success) {
+      var conditions = LinkConditions.normal
+      (conditions.bandwidth, conditions.readSize) = (1, 1...9)
+      (conditions.writeSize, conditions.window) = (1...9, 1)
+      conditions.bandwidth = nil
+    }
+  }
+
   @Test func `ready sockets come in their order, and once`() {
     var ready = ReadySockets()
     let mayBeAny = { [box = ready.mayBeAny] in box.value.load(ordering: .relaxed) }

@@ -23,19 +23,19 @@ public struct LinkConditions: Hashable, Sendable {
   /// The bytes per second that the direction carries, at least 1; nil, the default, for no limit.
   ///
   /// Written bytes queue behind earlier ones, and arrive in pieces.
-  public var bandwidth: Int?
+  public var bandwidth: Int? { didSet { check() } }
   /// The most bytes that a read returns, drawn from this range for each read; at least 1, and
   /// unlimited by default.
-  public var readSize: ClosedRange<Int>
+  public var readSize: ClosedRange<Int> { didSet { check() } }
   /// The most bytes that a write takes, drawn from this range for each write; at least 1, and
   /// unlimited by default.
-  public var writeSize: ClosedRange<Int>
+  public var writeSize: ClosedRange<Int> { didSet { check() } }
   /// The number of bytes in flight or unread at which the writer has to wait; 256 KiB by default.
-  public var window: Int
+  public var window: Int { didSet { check() } }
 
   /// Makes conditions; each part has a default.
   ///
-  /// Sizes, a bandwidth or a window below 1 trap.
+  /// Sizes, a bandwidth or a window below 1 trap, here and when they are set later.
   public init(
     latency: ClosedRange<Duration> = .microseconds(500) ... .microseconds(500),
     spread: Spread = .even,
@@ -44,16 +44,20 @@ public struct LinkConditions: Hashable, Sendable {
     writeSize: ClosedRange<Int> = .max ... .max,
     window: Int = 262_144
   ) {
-    precondition(bandwidth.map { $0 > 0 } ?? true, "a link carries at least one byte a second")
-    precondition(readSize.lowerBound > 0, "a read gives at least one byte")
-    precondition(writeSize.lowerBound > 0, "a write takes at least one byte")
-    precondition(window > 0, "a window has room for at least one byte")
     self.latency = latency
     self.spread = spread
     self.bandwidth = bandwidth
     self.readSize = readSize
     self.writeSize = writeSize
     self.window = window
+    check()
+  }
+
+  private func check() {
+    precondition(bandwidth.map { $0 > 0 } ?? true, "a link carries at least one byte a second")
+    precondition(readSize.lowerBound > 0, "a read gives at least one byte")
+    precondition(writeSize.lowerBound > 0, "a write takes at least one byte")
+    precondition(window > 0, "a window has room for at least one byte")
   }
 
   /// The default conditions: half a millisecond of latency, no limit on bandwidth or the sizes of
