@@ -206,6 +206,94 @@ import Musl
     }
   }
 
+  /// Connects to a new listener, and calls a body before the link has reached it.
+  private func connectedPair(
+    _ simulation: Simulation, within time: Duration = .milliseconds(50),
+    _ body: (SimulatedLink) throws -> Void
+  ) async throws -> ProbePair {
+    let listener = try ListenerProbe(Simulation.freePort, on: simulation.mainLoop)
+    let stream = try simulation.mainLoop.driver.connect(
+      to: listener.address, options: SocketOptions())
+    let client = TransportProbe(stream)
+    let link = simulation.network.links[0]
+    #expect(link.server == nil)
+    try body(link)
+    try await simulation.sleep(for: time)
+    #expect(try stream.finishConnecting())
+    return ProbePair(client: client, server: listener.accepted[0], listener: listener)
+  }
+
+  @Test func `a link that is still connecting can be silenced, both ways`() async throws {
+    let simulation = Simulation()
+    try await simulation.run {
+      let pair = try await connectedPair(simulation) { $0.silence(for: .seconds(10)) }
+      try pair.client.write([1])
+      try pair.server.write([2])
+      try await simulation.sleep(for: .seconds(9))
+      #expect(pair.server.read() == .wouldBlock && pair.client.read() == .wouldBlock)
+      try await simulation.sleep(for: .seconds(2))
+      #expect(pair.server.read() == .bytes(1) && pair.client.read() == .bytes(1))
+    }
+  }
+
+  @Test func `what is done to a server's side before it exists is done to it later`() async throws {
+    let simulation = Simulation()
+    try await simulation.run {
+      let pair = try await connectedPair(simulation) { link in
+        link.clog(.toClient)
+        link.stopReading(.toServer)
+        link.flipBit(0, ofByte: 0, .toClient)
+        // These do nothing to a link that is connecting.
+        link.reset(.both)
+        link.halfClose(.both)
+      }
+      let link = simulation.network.links[0]
+      #expect(try pair.server.write([2]) == 0)
+      try pair.client.write([1])
+      try await simulation.sleep(for: .seconds(1))
+      #expect(pair.server.read() == .wouldBlock)
+      link.unclog()
+      link.resumeReading()
+      try pair.server.write([2])
+      try await simulation.sleep(for: .seconds(1))
+      #expect(pair.server.read() == .bytes(1) && pair.client.read() == .bytes(1))
+      #expect(pair.client.bytes == [3])
+    }
+  }
+
+  @Test func `the server's direction of a link that is connecting can be slow`() async throws {
+    let simulation = Simulation()
+    let slow = Duration.milliseconds(300)
+    try await simulation.run {
+      let pair = try await connectedPair(simulation, within: .seconds(1)) {
+        $0.setConditions(LinkConditions(latency: slow...slow), .toClient)
+      }
+      try pair.server.write([1])
+      try await simulation.sleep(for: .milliseconds(299))
+      #expect(pair.client.read() == .wouldBlock)
+      try await simulation.sleep(for: .milliseconds(2))
+      #expect(pair.client.read() == .bytes(1))
+    }
+  }
+
+  @Test func `a fault of a link that is connecting can end before it has begun`() async throws {
+    let simulation = Simulation()
+    try await simulation.run {
+      let pair = try await connectedPair(simulation) { link in
+        link.silence()
+        link.clog()
+        link.stopReading()
+        link.flipBit(0, ofByte: 0, .both)
+        simulation.heal()
+      }
+      try pair.client.write([1])
+      try pair.server.write([2])
+      try await simulation.sleep(for: .seconds(1))
+      #expect(pair.server.read() == .bytes(1) && pair.client.read() == .bytes(1))
+      #expect(pair.server.bytes == [1] && pair.client.bytes == [2])
+    }
+  }
+
   @Test func `one call ends every fault that lasts`() async throws {
     let simulation = Simulation()
     try await simulation.run {

@@ -26,9 +26,13 @@ final class NetworkLink {
   let destination: SocketAddress
   let initiator: LinkEnd
   /// The accepting side; nil until the connect has reached a listener.
-  var acceptor: LinkEnd?
+  private(set) var acceptor: LinkEnd?
   /// The number of attempts to connect that the system has made for this link.
   var attempts = 0
+  /// The changes of the accepting side that wait until it exists, in order.
+  private var changes: [Change] = []
+
+  typealias Change = @Sendable (inout NetworkState, EndName) -> Void
 
   init(number: Int, destination: SocketAddress, initiator: LinkEnd) {
     self.number = number
@@ -42,6 +46,19 @@ final class NetworkLink {
 
   /// Whether at least one end is open.
   var isOpen: Bool { initiator.isOpen || acceptor?.isOpen == true }
+
+  /// Sets the accepting side, and makes the changes that waited for it.
+  func accept(_ end: LinkEnd, in state: inout NetworkState) {
+    acceptor = end
+    for change in changes { change(&state, end.name) }
+    changes = []
+  }
+
+  /// Changes an end; an accepting side that does not exist yet, as soon as it does.
+  func change(_ side: Side, in state: inout NetworkState, _ change: @escaping Change) {
+    guard let end = end(side) else { return changes.append(change) }
+    change(&state, end.name)
+  }
 }
 
 /// One end of a link, and the direction that it writes to. Seen from the owner of the end.

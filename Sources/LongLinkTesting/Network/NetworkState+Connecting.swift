@@ -85,7 +85,6 @@ extension NetworkState {
       from: listener.machine,
       to: link.initiator.machine
     )
-    let back = now + conditions.drawLatency(using: &generator)
     let end = LinkEnd(
       link.initiator.name.other,
       machine: listener.machine,
@@ -95,8 +94,9 @@ extension NetworkState {
       peer: link.initiator.local,
       conditions: conditions
     )
+    link.accept(end, in: &self)
+    let back = now + end.output.conditions.drawLatency(using: &generator)
     end.output.lastArrival = back
-    link.acceptor = end
     addresses.listeners[listener.number]?.queue.append(number)
     mark(.listener(listener.number))
     schedule.add(.answer(link: number, errno: 0), at: back)

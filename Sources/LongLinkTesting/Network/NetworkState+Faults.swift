@@ -81,11 +81,12 @@ extension NetworkState {
     for number in partitions.numbers { endPartition(number) }
     for number in links.keys.sorted() {
       for side in [Side.initiator, .acceptor] {
-        let name = EndName(link: number, side: side)
-        restore(name)
-        unclog(name)
-        resumeReading(name)
-        end(name)?.output.flips = []
+        links[number]?.change(side, in: &self) { state, name in
+          state.restore(name)
+          state.unclog(name)
+          state.resumeReading(name)
+          state.end(name)?.output.flips = []
+        }
       }
     }
   }

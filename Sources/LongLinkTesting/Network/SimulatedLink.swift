@@ -4,8 +4,9 @@ public import LongLinkTransport
 
 /// One connection of the simulated network, which a test can watch, shape and break.
 ///
-/// Any thread may use it. A link is closed when both sides have closed it; then its methods do
-/// nothing.
+/// Any thread may use it. While a link is connecting, it has no server's side: what is changed on
+/// that side takes effect when the link reaches a listener. A link is closed when both sides have
+/// closed it; then its methods do nothing.
 public struct SimulatedLink: Sendable {
   /// A direction, or both. The connecting side is the client.
   public enum Direction: Hashable, Sendable {
@@ -36,17 +37,15 @@ public struct SimulatedLink: Sendable {
   /// The number of bytes written in a direction, or the sum of both; 0 once the link is closed.
   public func bytesWritten(_ direction: Direction = .both) -> Int {
     networkState { networkState in
-      names(direction).reduce(0) { $0 + (networkState.end($1)?.output.written ?? 0) }
+      writers(direction).reduce(0) { $0 + (networkState.end($1)?.output.written ?? 0) }
     }
   }
 
   /// Sets the conditions for bytes written from now on, by default in both directions.
   public func setConditions(_ conditions: LinkConditions, _ direction: Direction = .both) {
-    networkState { networkState in
-      for name in names(direction) {
-        networkState.end(name)?.output.conditions = conditions
-        networkState.mark(.end(name))
-      }
+    change(writers(direction)) { networkState, name in
+      networkState.end(name)?.output.conditions = conditions
+      networkState.mark(.end(name))
     }
   }
 
@@ -61,13 +60,18 @@ public struct SimulatedLink: Sendable {
   /// `.toClient` resets the client, after the latency of that direction. The other side gets a
   /// reset when it writes again. Does nothing while the link is connecting.
   public func reset(_ direction: Direction) {
-    change(direction) { $0.injectReset(from: $1) }
+    networkState { networkState in
+      for name in writers(direction) { networkState.injectReset(from: name) }
+    }
   }
 
   /// Ends one direction: after the latency, its reader gets the end of the stream; its writer gets
-  /// `EPIPE` when it writes. The other direction stays open.
+  /// `EPIPE` when it writes. The other direction stays open. Does nothing while the link is
+  /// connecting.
   public func halfClose(_ direction: Direction) {
-    change(direction) { $0.shutDownWriting($1) }
+    networkState { networkState in
+      for name in writers(direction) { networkState.shutDownWriting(name) }
+    }
   }
 
   // MARK: Lasting faults
@@ -78,14 +82,14 @@ public struct SimulatedLink: Sendable {
   ///
   /// The fault lasts for `duration`, or until `restore` or ``Simulation/heal()``.
   public func silence(_ direction: Direction = .both, for duration: Duration? = nil) {
-    change(direction) { $0.silence($1) }
-    changeLater(duration, direction) { $0.restore($1) }
+    change(writers(direction)) { $0.silence($1) }
+    change(writers(direction), after: duration) { $0.restore($1) }
   }
 
   /// Ends a silence. Bytes written during it are sent again now, and arrive after the latency of
   /// the link.
   public func restore(_ direction: Direction = .both) {
-    change(direction) { $0.restore($1) }
+    change(writers(direction)) { $0.restore($1) }
   }
 
   /// Clogs a direction: its writer can write nothing, as if the peer's window were zero.
@@ -93,13 +97,13 @@ public struct SimulatedLink: Sendable {
   /// Bytes written before still arrive. The fault lasts for `duration`, or until `unclog` or
   /// ``Simulation/heal()``.
   public func clog(_ direction: Direction = .both, for duration: Duration? = nil) {
-    change(direction) { $0.clog($1) }
-    changeLater(duration, direction) { $0.unclog($1) }
+    change(writers(direction)) { $0.clog($1) }
+    change(writers(direction), after: duration) { $0.unclog($1) }
   }
 
   /// Ends a clog: the writer can write again.
   public func unclog(_ direction: Direction = .both) {
-    change(direction) { $0.unclog($1) }
+    change(writers(direction)) { $0.unclog($1) }
   }
 
   /// Keeps the reader of a direction from reading: arriving bytes wait, until the window is full.
@@ -107,13 +111,13 @@ public struct SimulatedLink: Sendable {
   /// An end of the stream waits too, but a reset is noticed. The fault lasts for `duration`, or
   /// until `resumeReading` or ``Simulation/heal()``.
   public func stopReading(_ direction: Direction = .both, for duration: Duration? = nil) {
-    change(direction) { $0.stopReading($1.other) }
-    changeLater(duration, direction) { $0.resumeReading($1.other) }
+    change(readers(direction)) { $0.stopReading($1) }
+    change(readers(direction), after: duration) { $0.resumeReading($1) }
   }
 
   /// Lets the reader of a direction read again, after `stopReading`.
   public func resumeReading(_ direction: Direction = .both) {
-    change(direction) { $0.resumeReading($1.other) }
+    change(readers(direction)) { $0.resumeReading($1) }
   }
 
   // MARK: Bits
@@ -124,10 +128,8 @@ public struct SimulatedLink: Sendable {
   /// `bit` traps.
   public func flipBit(_ bit: Int, ofByte offset: Int, _ direction: Direction) {
     precondition((0...7).contains(bit), "a byte has the bits 0 to 7")
-    networkState { networkState in
-      for name in names(direction) {
-        networkState.end(name)?.output.flips.append(.init(offset: offset, bit: bit))
-      }
+    change(writers(direction)) { networkState, name in
+      networkState.end(name)?.output.flips.append(.init(offset: offset, bit: bit))
     }
   }
 
@@ -141,24 +143,23 @@ public struct SimulatedLink: Sendable {
     }
   }
 
-  private func change(_ direction: Direction, _ body: (inout NetworkState, EndName) -> Void) {
+  private func change(_ ends: [EndName], _ body: @escaping NetworkLink.Change) {
     networkState { networkState in
-      for name in names(direction) { body(&networkState, name) }
+      for name in ends { networkState.links[name.link]?.change(name.side, in: &networkState, body) }
     }
   }
 
-  private func changeLater(
-    _ delay: Duration?,
-    _ direction: Direction,
-    _ body: @escaping @Sendable (inout NetworkState, EndName) -> Void
+  /// Changes ends after a delay; never if `delay` is nil.
+  private func change(
+    _ ends: [EndName], after delay: Duration?, _ body: @escaping NetworkLink.Change
   ) {
-    let names = names(direction)
     networkState.after(delay) { networkState in
-      for name in names { body(&networkState, name) }
+      for name in ends { networkState.links[name.link]?.change(name.side, in: &networkState, body) }
     }
   }
 
-  private func names(_ direction: Direction) -> [EndName] {
+  /// The ends that write in a direction.
+  private func writers(_ direction: Direction) -> [EndName] {
     let client = EndName(link: number, side: .initiator)
     return switch direction {
     case .toServer: [client]
@@ -166,6 +167,9 @@ public struct SimulatedLink: Sendable {
     case .both: [client, client.other]
     }
   }
+
+  /// The ends that read in a direction.
+  private func readers(_ direction: Direction) -> [EndName] { writers(direction).map(\.other) }
 }
 
 extension NetworkState {
