@@ -112,7 +112,15 @@ import Musl
       } catch let error as ConnectionEndedError {
         #expect(error.ending?.reason == .endedByPeer)
       }
-      await #expect(throws: ConnectionEndedError.self) { try await server.ask(5) }
+      // Neither without nor with its number is there a connection now. There was never a second.
+      for (connection, reason) in [(nil, .endedByPeer), (1, .endedByPeer), (2, nil)]
+        as [(Int?, ConnectionEnding.Reason?)]
+      {
+        let error = await #expect(throws: ConnectionEndedError.self) {
+          try await server.ask(5, on: connection)
+        }
+        #expect(error?.ending?.reason == reason)
+      }
     }
   }
 

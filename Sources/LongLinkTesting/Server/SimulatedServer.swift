@@ -190,7 +190,10 @@ extension SimulatedServer {
     // Earlier responses cannot match, and are skipped.
     let start = journal.record.responses.count
     let sent = await loop.perform { [engine] in engine.value.ask(type, body, on: connection) }
-    guard let (number, serial) = sent else { throw ConnectionEndedError(ending: nil) }
+    guard let (number, serial) = sent else {
+      let record = journal.record
+      throw ConnectionEndedError(ending: record.ending(of: connection ?? record.connections))
+    }
     let call = call("the response to its request of type \(type)", fileID, line)
     return try await journal.message(on: number, for: call) { record in
       record.responses[start...].first { $0.connection == number && $0.serial == serial }
