@@ -84,6 +84,28 @@ import Testing
     #expect(simulation.pendingTimers == [])
   }
 
+  @Test func `a loop that is made after the crash is not frozen with the machine`() async throws {
+    let simulation = Simulation()
+    let process = simulation.process(named: "p") { run in
+      run.atEnd {
+        let loop = run.eventLoop(named: "late")
+        try? await loop.sleep(for: .seconds(5))
+      }
+    }
+    try await simulation.run {
+      let run = try await process.start()
+      process.crash()
+      try await simulation.sleep(for: .seconds(1))
+      let isOver = run.isOver
+      #expect(!isOver)
+      process.machine.pause()
+      try await simulation.sleep(for: .seconds(10))
+      let isOverNow = run.isOver
+      #expect(isOverNow)
+    }
+    #expect(simulation.pendingTimers == [])
+  }
+
   @Test func `a crash during a start ends it, and releases what it makes`()
     async throws
   {

@@ -93,8 +93,10 @@ final class SimulatedDriver: LoopDriver {
     residents.withLock { $0 = nil }
   }
 
+  /// Makes the loop a part of a ghost: it has no contact with the world, and no pause freezes it.
   func cutOff() {
     isCut.store(true, ordering: .releasing)
+    networkState { $0.loops[index].isGhost = true }
   }
 
   /// Delivers readiness. It never waits: the simulation advances time between turns.
