@@ -138,6 +138,10 @@ final class HTTPExchange {
         .encodingFailed, delivery: .notSent,
         "the field \(PeerText(field.name)) has a character that no head can carry")
     }
+    if let limit = request.maxResponseBytes, limit < 0 {
+      throw purpose.failure(
+        .encodingFailed, delivery: .notSent, "`maxResponseBytes` is \(limit), which is negative")
+    }
     return address
   }
 

@@ -33,6 +33,24 @@ extension HTTPTests {
       }
     }
 
+    @Test func `a bound of a response below zero is an error, and zero is one`() async throws {
+      try await RawServer.answering { _ in
+        http("200 OK", [], "x")
+      } body: { server in
+        try await withService { service in
+          var request = HTTPRequest(.get, server.url())
+          request.maxResponseBytes = -1
+          let negative = try await linkFailure { try await service.send(request) }
+          #expect(negative.code == .encodingFailed && negative.delivery == .notSent, "\(negative)")
+          #expect(negative.detail.contains("`maxResponseBytes` is -1"), "\(negative)")
+          request.maxResponseBytes = 0
+          let zero = try await linkFailure { try await service.send(request) }
+          #expect(zero.code == .tooLarge, "\(zero)")
+          #expect(server.received.count == 1)
+        }
+      }
+    }
+
     @Test(arguments: [2, 12])
     func `a server gets so many connections, and further requests wait for one`(
       _ limit: Int
