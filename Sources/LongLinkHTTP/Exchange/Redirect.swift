@@ -63,7 +63,7 @@ struct Redirects {
     var next = method
     if status == 303, method != .head { next = .get }
     if status == 301 || status == 302, method == .post { next = .get }
-    let keepsBody = next == method && (status != 303 || method == .head)
+    let keepsBody = next == method && status != 303
     if keepsBody, !canSendBodyAgain { throw .bodyIsGone }
     guard visited.insert(Redirects.key(target, next, cookies(target))).inserted else { throw .loop }
     count += 1
