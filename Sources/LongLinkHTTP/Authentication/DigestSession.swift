@@ -28,6 +28,8 @@ struct DigestSession: Equatable {
   let hasQuality: Bool
   /// The number of requests that have used the nonce.
   var count: UInt32 = 0
+  /// Whether no request can use the nonce any more: the count has eight hexadecimal digits.
+  var isUsedUp: Bool { count == .max }
 
   /// Makes the session of a challenge; nil if it needs something unsupported: another algorithm, an
   /// algorithm with `-sess`, or `auth-int` as the only quality of protection.
@@ -72,11 +74,13 @@ struct DigestSession: Equatable {
     return names.isEmpty ? false : nil
   }
 
-  /// The value of the field `Authorization` for the next request; nil if the hash is not available.
+  /// The value of the field `Authorization` for the next request; nil if the hash is not available
+  /// or the nonce is used up.
   mutating func answer(
     _ method: HTTPMethod, _ target: String, user: String, password: String, clientNonce: String
   ) -> String? {
-    count += 1
+    guard !isUsedUp else { return nil }
+    if hasQuality { count += 1 }
     guard let first = algorithm.hash("\(user):\(realm):\(password)"),
       let second = algorithm.hash("\(method.rawValue):\(target)")
     else { return nil }

@@ -11,7 +11,7 @@ internal import Synchronization
 /// may be used from any thread.
 public final class HTTPCredentials: Sendable {
   /// The challenge of one origin.
-  private enum Session {
+  enum Session {
     case basic
     case digest(DigestSession)
   }
@@ -25,7 +25,7 @@ public final class HTTPCredentials: Sendable {
   private let password: String
   private let allowsBasic: Bool
   private let allowsDigest: Bool
-  private let sessions = Mutex<[String: Session]>([:])
+  let sessions = Mutex<[String: Session]>([:])
 
   /// Makes credentials, which answer Basic and Digest challenges unless one kind is not allowed.
   ///
@@ -56,7 +56,8 @@ public final class HTTPCredentials: Sendable {
         let answer = session.answer(
           method, address.target, user: user, password: password,
           clientNonce: HTTPCredentials.clientNonce())
-        sessions[address.origin] = .digest(session)
+        // Without an answer, the server sends a challenge with another nonce.
+        sessions[address.origin] = session.isUsedUp ? nil : .digest(session)
         return answer
       }
     }

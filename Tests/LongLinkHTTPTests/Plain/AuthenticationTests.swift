@@ -54,6 +54,36 @@ extension HTTPTests {
       #expect(second?.contains("nc=00000002") == true)
     }
 
+    @Test func `a nonce whose count is used up is answered no more, and another one is`() throws {
+      let address = try HTTPAddress("https://a.test/x")
+      let credentials = HTTPCredentials(user: "me", password: "open")
+      let challenges = Challenge.read(["Digest realm=r, nonce=n, qop=auth"])
+      #expect(credentials.accept(challenges, from: address.origin, answered: nil))
+      credentials.sessions.withLock { sessions in
+        guard case .digest(var session) = sessions[address.origin] else { return }
+        session.count = .max - 2
+        sessions[address.origin] = .digest(session)
+      }
+      #expect(credentials.answer(.get, address)?.contains("nc=fffffffe") == true)
+      #expect(!credentials.mayBeChallenged(by: address.origin))
+      #expect(credentials.answer(.get, address)?.contains("nc=ffffffff") == true)
+      // A body that can be sent only once goes behind an empty request then.
+      #expect(credentials.mayBeChallenged(by: address.origin))
+      #expect(credentials.answer(.get, address) == nil)
+      #expect(credentials.accept(challenges, from: address.origin, answered: nil))
+      #expect(credentials.answer(.get, address)?.contains("nc=00000001") == true)
+    }
+
+    @Test func `requests are not counted for a server without qop`() throws {
+      let parameters = ["realm": "r", "nonce": "n"]
+      var session = try #require(
+        DigestSession(Challenge(scheme: "digest", parameters: parameters)))
+      let answers = (0..<2).map { _ in
+        session.answer(.get, "/", user: "me", password: "open", clientNonce: "c")
+      }
+      #expect(answers[0] != nil && answers[0] == answers[1] && session.count == 0)
+    }
+
     @Test func `what is not supported is refused`() {
       func session(_ parameters: [String: String]) -> DigestSession? {
         let base = ["realm": "r", "nonce": "n"]
