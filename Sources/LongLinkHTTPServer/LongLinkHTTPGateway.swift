@@ -43,11 +43,7 @@ public final class LongLinkHTTPGateway: Sendable {
   /// running already or was shut down.
   @discardableResult
   public func start() async throws(LongLinkError) -> LongLinkTransport.SocketAddress {
-    let place = "\(configuration.host):\(configuration.port)"
-    guard case .made = phase.withLock({ $0 }) else {
-      throw LongLinkError(
-        .closed, doing: .other("start the gateway"), detail: "it is running, or was shut down")
-    }
+    guard case .made = phase.withLock({ $0 }) else { throw Self.closed }
     let threads = GatewayThreads(configuration.threads)
     let listener: any Channel
     do {
@@ -57,21 +53,41 @@ public final class LongLinkHTTPGateway: Sendable {
     } catch {
       let number = (error as? IOError)?.errnoCode
       throw LongLinkError(
-        .connectFailed, doing: .other("listen on \(place)"),
+        .connectFailed, doing: listening,
         detail: number.map { SocketError.text(of: $0) } ?? "\(error)", systemError: number)
+    }
+    return try await begin(listener, threads)
+  }
+
+  /// Takes a socket that listens, or closes it if it has no IP address or comes too late.
+  func begin(
+    _ listener: any Channel, _ threads: GatewayThreads
+  ) async throws(LongLinkError) -> LongLinkTransport.SocketAddress {
+    guard let address = state.address(listener.localAddress) else {
+      try? await listener.close()
+      throw LongLinkError(
+        .connectFailed, doing: listening, detail: "the socket has no IP address")
     }
     let isFirst = phase.withLock(of: self) { phase in
       guard case .made = phase else { return false }
       phase = .started(listener, threads)
       return true
     }
-    guard isFirst, let address = state.address(listener.localAddress) else {
+    guard isFirst else {
       try? await listener.close()
-      throw LongLinkError(
-        .closed, doing: .other("start the gateway"), detail: "it is running, or was shut down")
+      throw Self.closed
     }
     configuration.logger.info("Listening for HTTP", metadata: ["address": "\(address)"])
     return address
+  }
+
+  private var listening: LongLinkError.Operation {
+    .other("listen on \(configuration.host):\(configuration.port)")
+  }
+
+  private static var closed: LongLinkError {
+    LongLinkError(
+      .closed, doing: .other("start the gateway"), detail: "it is running, or was shut down")
   }
 
   /// The address that the gateway listens on, with the actual port; nil before `start`, and after

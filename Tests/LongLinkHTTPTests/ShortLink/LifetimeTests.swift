@@ -5,10 +5,11 @@ import Foundation
 import LongLink
 import LongLinkDriver
 import LongLinkHTTP
-import LongLinkHTTPServer
+@testable import LongLinkHTTPServer
 import LongLinkTestSupport
 import Logging
 import NIOCore
+import NIOEmbedded
 import Testing
 
 extension HTTPTests {
@@ -70,6 +71,20 @@ extension HTTPTests {
         await peer.hearsEnd()
         #expect(peer.heard.value.text.ranges(of: "HTTP/1.1").count == 1)
         #expect(stage.gateway.counters.requests == 1)
+      }
+    }
+
+    @Test func `a gateway whose socket has no IP address has not started`() async throws {
+      try await HTTPStage.run { stage in
+        let gateway = try LongLinkHTTPGateway(for: stage.server)
+        let socket = NIOAsyncTestingChannel()
+        let error = try await linkFailure { try await gateway.begin(socket, GatewayThreads(1)) }
+        #expect(error.code == .connectFailed, "\(error)")
+        try await socket.closeFuture.get()
+        #expect(gateway.address == nil)
+        let address = try await gateway.start()
+        #expect(gateway.address == address)
+        await gateway.shutDown(within: .zero)
       }
     }
 
