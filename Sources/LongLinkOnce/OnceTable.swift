@@ -229,7 +229,10 @@ extension OnceTable: OnceKeeper {
   ) -> (client: any OnceClient, terms: OnceTerms)? {
     let scope: OnceScope
     if let principal {
-      scope = OnceScope(principal: principal)
+      scope =
+        principal.utf8.count <= OnceScope.mostNameBytes
+        ? OnceScope(principal: principal)
+        : OnceScope(principalHash: hasher.hash(Array(principal.utf8)).bytes)
     } else if let clientID {
       scope = OnceScope(clientHash: hasher.hash(clientID).bytes)
     } else {

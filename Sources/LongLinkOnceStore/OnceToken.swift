@@ -7,27 +7,39 @@ public import LongLinkCore
 /// Two principals can use the same key, and neither gets the other's answer.
 public struct OnceScope: Hashable, Sendable, CustomStringConvertible {
   /// The bytes that tell the scope from all others: a byte for its kind, and then the principal's
-  /// name in UTF-8, or the 32 bytes of the hash of a `client_id`. A database compares and stores
-  /// these.
+  /// name in UTF-8, or the 32 bytes of the hash of a longer name or of a `client_id`. A server's
+  /// scopes have 1 to 256 bytes. A database compares and stores these.
   public let bytes: [UInt8]
 
+  /// The most bytes of a name that a server's scopes contain. A longer one is hashed, because an
+  /// index of a database takes only so many bytes.
+  package static let mostNameBytes = 255
+
   private static let principal = UInt8(ascii: "p")
+  private static let longName = UInt8(ascii: "h")
   private static let client = UInt8(ascii: "c")
 
   /// Makes the scope that has these bytes, as a database has stored them; nil if they do not begin
-  /// with one of the two kinds, or are those of a client without a hash.
+  /// with one of the three kinds, or are those of a client without a hash.
   public init?(bytes: [UInt8]) {
     switch bytes.first {
-    case Self.principal: break
+    case Self.principal, Self.longName: break
     case Self.client where bytes.count > 1: break
     default: return nil
     }
     self.bytes = bytes
   }
 
-  /// Makes the scope of a principal by its name.
+  /// Makes the scope of a principal by its name, which a server's scopes contain if it has at most
+  /// 255 bytes.
   public init(principal name: String) {
     bytes = [Self.principal] + name.utf8
+  }
+
+  /// Makes the scope of a principal by the SHA-256 of its name, as a server does if the name has
+  /// more than 255 bytes.
+  public init(principalHash: [UInt8]) {
+    bytes = [Self.longName] + principalHash
   }
 
   /// Makes the scope of a client without a principal, by the SHA-256 of its `client_id`.
@@ -35,7 +47,7 @@ public struct OnceScope: Hashable, Sendable, CustomStringConvertible {
     bytes = [Self.client] + clientHash
   }
 
-  /// The name of the principal; nil if the client has none.
+  /// The name of the principal; nil if the client has no principal, or one whose name is hashed.
   public var principal: String? {
     bytes[0] == Self.principal ? String(decoding: bytes.dropFirst(), as: UTF8.self) : nil
   }
@@ -46,9 +58,10 @@ public struct OnceScope: Hashable, Sendable, CustomStringConvertible {
 
   static func isAnonymous(_ bytes: [UInt8]) -> Bool { bytes[0] == client }
 
-  /// The principal's name, escaped, or a word: the bytes of a client without one are a secret.
+  /// The principal's name, escaped, or words: the bytes of a client without one are a secret.
   public var description: String {
-    principal.map { "principal \(PeerText($0))" } ?? "client without a principal"
+    if isAnonymous { return "client without a principal" }
+    return principal.map { "principal \(PeerText($0))" } ?? "principal with a long name"
   }
 }
 

@@ -253,6 +253,26 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    OnceScope(principal: ""), OnceScope(principalHash: [1]), OnceScope(clientHash: []),
+  ])
+  func `the records of every scope count, and give their room back`(_ scope: OnceScope) async throws
+  {
+    try await StoreStage.run { stage in
+      var store = try stage.open(maxRecords: 4)
+      let token = stage.token("1", scope)
+      #expect(try await store.begin(token, retention: 1_000) == .run(number: 1))
+      #expect(try await store.complete(token, with: answer))
+      try await store.close()
+      store = try stage.open(maxRecords: 4)
+      #expect(store.recordCount == 1)
+      #expect(try await store.begin(stage.token("2", scope)) == .full)
+      stage.pass(1_000)
+      #expect(try await store.begin(stage.token("2", scope)) == .run(number: 1))
+      #expect(store.recordCount == 1)
+    }
+  }
+
   @Test func `an answer without room is not kept`() async throws {
     try await StoreStage.run { stage in
       let store = try stage.open(maxBytes: 8_192)

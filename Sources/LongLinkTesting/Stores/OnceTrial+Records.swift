@@ -117,6 +117,9 @@ extension OnceTrial {
       (OnceScope(principal: "check "), 7, Self.key),
       (OnceScope(clientHash: Array("check".utf8)), 7, Self.key),
       (OnceScope(clientHash: [UInt8](repeating: 0, count: 32)), 7, Self.key),
+      (OnceScope(principalHash: [UInt8](repeating: 0, count: 32)), 7, Self.key),
+      (OnceScope(principal: ""), 7, Self.key),
+      (OnceScope(principal: String(repeating: "n", count: 255)), 7, Self.key),
     ]
     for (index, place) in places.enumerated() {
       let run = token(place.0, place.1, place.2)

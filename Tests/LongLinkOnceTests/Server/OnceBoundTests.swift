@@ -18,6 +18,40 @@ struct OnceBoundTests {
     }
   }
 
+  @Test(arguments: ["", "n", String(repeating: "n", count: 255)])
+  func `a scope is made of a name, however short`(_ name: String) {
+    let scope = OnceScope(principal: name)
+    #expect(OnceScope(bytes: scope.bytes) == scope)
+    #expect(scope.principal == name && !scope.isAnonymous && scope.bytes.count <= 256)
+  }
+
+  @Test func `a long name of a principal is hashed, and keeps its answers`() async throws {
+    try await OnceStage.run { simulation, store in
+      let scopes = Mutex<[OnceScope]>([])
+      let stage = try await OnceStage(simulation, store: store) {
+        Self.accept(&$0)
+      } routes: { server in
+        server.route(77) { request async throws -> [UInt8] in
+          scopes.withLock { $0 += [request.once?.scope].compactMap { $0 } }
+          return []
+        }
+      }
+      let long = String(repeating: "n", count: 10_000)
+      for name in [long, long, long + "n", String(long.prefix(255)), String(long.prefix(256))] {
+        let user = try await stage.client(credential: name)
+        #expect(try await user.ask(77, [1]).code == .ok)
+      }
+      // The second request gets the answer of the first.
+      let seen = scopes.withLock { $0 }
+      #expect(seen.map(\.bytes.count) == [33, 33, 256, 33])
+      #expect(seen.map(\.principal) == [nil, nil, String(long.prefix(255)), nil])
+      #expect(Set(seen).count == 4 && !seen.contains(where: \.isAnonymous))
+      #expect(seen.allSatisfy { OnceScope(bytes: $0.bytes) == $0 })
+      #expect(seen[0].description == "principal with a long name")
+      await stage.server.shutDown(within: .zero)
+    }
+  }
+
   @Test func `handlers without their requests leave others room`() async throws {
     try await OnceStage.run { simulation, store in
       let stage = try await OnceStage(simulation, store: store) {
