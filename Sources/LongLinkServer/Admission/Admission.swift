@@ -70,7 +70,7 @@ extension ServerShared {
       let isInTime = state.withLock { state in
         isShort ? state.shortRates.take(group, at: now) : state.rates.take(group, at: now)
       }
-      if !isInTime { throw reject(.tooFast) }
+      if !isInTime { throw reject(isShort ? .shortLinksTooFast : .tooFast) }
     }
     guard onAccept?(address) ?? true else { throw reject(.notWanted) }
     return group

@@ -6,9 +6,10 @@ package enum ConnectionRejection: String, Error, Hashable, CaseIterable, Sendabl
   case tooManyConnections = "limits.maxConnections"
   /// The address has as many connections as `addresses.maxConnections` allows.
   case tooManyOfAddress = "addresses.maxConnections"
-  /// The address opens connections faster than `addresses.maxConnectionRate` allows, or short links
-  /// faster than `addresses.maxShortLinkRate`.
+  /// The address opens connections faster than `addresses.maxConnectionRate` allows.
   case tooFast = "addresses.maxConnectionRate"
+  /// The address opens short links faster than `addresses.maxShortLinkRate` allows.
+  case shortLinksTooFast = "addresses.maxShortLinkRate"
   /// The address is in `addresses.denied`.
   case denied = "addresses.denied"
   /// `addresses.allowed` is not empty, and the address is in none of its ranges.

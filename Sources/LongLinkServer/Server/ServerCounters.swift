@@ -17,9 +17,8 @@ public struct ServerCounters: Hashable, Sendable {
   public internal(set) var handshakesEvicted: UInt64 = 0
   /// Connections that were accepted.
   public internal(set) var connectionsAccepted: UInt64 = 0
-  /// Connections that were rejected before any frame was read, by the setting that rejected them,
-  /// such as `limits.maxConnections` or `onAccept`. Short links beyond `addresses.maxShortLinkRate`
-  /// count under `addresses.maxConnectionRate`.
+  /// Connections and short links that were rejected before any frame was read, by the setting that
+  /// rejected them, such as `limits.maxConnections` or `onAccept`.
   public internal(set) var rejections: [String: UInt64] = [:]
   /// Connections that were rejected before any frame was read: the sum of `rejections`.
   public var connectionsTurnedAway: UInt64 { rejections.values.reduce(0, +) }

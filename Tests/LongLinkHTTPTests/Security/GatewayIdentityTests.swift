@@ -129,9 +129,8 @@ extension HTTPTests {
         let fast = try Self.behind("192.0.2.1", stage)
         #expect(try await fast.request(HTTPStage.echo, [0]) == [0])
         // Four at once, and one per second: sooner or later one comes too soon.
-        while await stage.server.counters().rejections["addresses.maxConnectionRate", default: 0]
-          == 0
-        {
+        func rejections() async -> [String: UInt64] { await stage.server.counters().rejections }
+        while await rejections()["addresses.maxShortLinkRate", default: 0] == 0 {
           await withTaskGroup { group in
             for _ in 0..<8 {
               group.addTask {
