@@ -3,8 +3,9 @@
 /// Limits of the disk space, memory and time that clients can use with uploads.
 ///
 /// A client is a principal, wherever it connects from. Without a principal it is an IPv4 address,
-/// or an IPv6 network of 64 bits; then all clients of Unix sockets count as one, and so do all
-/// clients behind a proxy. A number such as 413 is the code of the server's answer beyond a limit.
+/// or an IPv6 network of 64 bits. Then all clients of Unix sockets count as one, and so do all
+/// clients behind a proxy, unless it is one of the server's `addresses.proxies`. Numbers such as
+/// 413 are the response codes with which requests beyond a limit are refused.
 public struct UploadLimits: Sendable, Equatable {
   /// The most bytes of one upload, at most 2^62. A larger one is refused with 413. Default 4 GiB.
   public var maxUploadBytes: UInt64 = 4 << 30

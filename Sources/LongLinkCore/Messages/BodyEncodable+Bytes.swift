@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension BodyEncodable {
-  /// Whether `encodedByteCount` costs about as much as encoding: false, unless a type states
-  /// otherwise. The bytes of a value are then counted before it is encoded.
+  /// Whether `encodedByteCount` costs about as much as encoding. The default is false: a body is
+  /// counted first and then encoded.
   @inlinable public static var isMeasuredByEncoding: Bool { false }
 
   /// Encodes the value into an array of `encodedByteCount` bytes. Throws the errors of encoding.

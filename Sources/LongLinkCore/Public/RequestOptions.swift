@@ -65,10 +65,13 @@ public struct RequestOptions: Hashable, Sendable {
   /// case the request ends on this side at once. If true, the peer gets a cancel frame of 16 bytes:
   /// it cancels the task of its handler and sends no response. The handler of a request that runs
   /// once is cancelled only if no other request waits for the same answer. In a dialect, this works
-  /// as far as the dialect has cancels. If false, the peer continues, and its late response is
-  /// dropped and counted: use this for work that should finish in any case. A cancel is still sent
-  /// if only a part of the request was sent, or if the request's slot at the peer is needed. In the
-  /// native protocol the peer knows the deadline: it stops then without being notified.
+  /// as far as the dialect has cancels.
+  ///
+  /// If false, a cancelled request goes on at the peer, and its late response is dropped and
+  /// counted. A cancel is still sent if only a part of the request was sent, or if the request's
+  /// slot at the peer is needed. This does not make work finish in any case: a native peer is told
+  /// the deadline with the request, and cancels the handler then without a cancel frame; so it does
+  /// when the connection ends, unless the request runs once.
   public var cancelsAtPeer: Bool?
   /// Whether the request waits while there is no connection, within its timeout and the client's
   /// limits. Default: `waitsForConnection` of the client's configuration, which is true.

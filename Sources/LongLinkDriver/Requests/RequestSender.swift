@@ -70,8 +70,8 @@ extension RequestSender {
   /// Sends a request, blocks the calling thread until it has ended, and returns the body of the
   /// response.
   ///
-  /// Call it only on plain threads. It traps in a Swift task and on the loop, because it would
-  /// block the thread that it waits for.
+  /// Call it only on threads of your own. It traps on the loop, whose thread it would wait for, and
+  /// in a Swift task, whose threads must not be blocked.
   public func requestBlocking(
     _ type: MessageType, _ body: some BodyEncodable & Sendable,
     options: RequestOptions = RequestOptions()

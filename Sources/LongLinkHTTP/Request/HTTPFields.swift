@@ -75,7 +75,9 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
   /// The method's name, such as `GET`.
   public let rawValue: String
 
-  /// Makes a method; nil if the name is not a token.
+  /// Makes a method from its name, which is case-sensitive: `get` is not `GET`. Nil unless the name
+  /// is a token (RFC 9110, section 5.6.2): letters, digits and some punctuation, at least one
+  /// character.
   public init?(rawValue: String) {
     guard HTTPMethod.isToken(rawValue) else { return nil }
     self.rawValue = rawValue

@@ -88,8 +88,8 @@ public struct HTTPConfiguration: Sendable {
   }
 }
 
-/// The TLS settings of an ``HTTPService``, or of a way over HTTP: the authorities that it trusts
-/// besides the system's, and its certificate.
+/// The TLS settings of an ``HTTPService``, or of ``HTTPWayOptions``: authorities to trust besides
+/// the system's, and the client's certificate.
 public struct HTTPTLS: Hashable, Sendable {
   /// A file or text in PEM format.
   public enum Source: Hashable, Sendable {

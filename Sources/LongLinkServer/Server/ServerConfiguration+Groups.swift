@@ -43,7 +43,7 @@ extension ServerConfiguration {
     public var linger: Duration = .zero
   }
 
-  /// The most that a server accepts, from each connection and together.
+  /// Limits on what a server accepts from each connection, and from all connections together.
   public struct Limits: Sendable {
     /// The most connections at once, at least 1. Default 10,000.
     ///
@@ -56,8 +56,8 @@ extension ServerConfiguration {
     /// and its client is authenticated (`identity.timeout`). If one more connection comes, the
     /// oldest that is not open is closed and counted in `handshakesEvicted`. So connections that
     /// never open do not keep out clients that open theirs. Until it opens, each connection makes
-    /// the server hold at most 80 KiB, or 136 KiB with TLS. Besides, as many renewals of
-    /// credentials may wait for a decision; further ones are refused with 429.
+    /// the server hold at most 80 KiB, or 136 KiB with TLS. The same number limits, separately, the
+    /// renewals of credentials that wait for a decision; further ones are refused with 429.
     public var maxHandshakes = 1_000
     /// The most requests of one connection in progress, at least 1; further ones are refused with
     /// 429. Default 1,024.
@@ -68,9 +68,10 @@ extension ServerConfiguration {
     /// The most requests per second that one connection may cancel: 1 to 1,000,000, or nil for any
     /// number. Default 1,000.
     ///
-    /// Ten times as many may come at once, but not more than 1,000,000. So a client with
-    /// `maxInFlight` requests can cancel all of them several times. Beyond the limit, the
-    /// connection is closed with `cancelLimit`, and its client gets a goaway with 429.
+    /// Ten times as many may come at once, but not more than 1,000,000. Beyond the limit, the
+    /// connection is closed with `cancelLimit`, and its client gets a goaway with 429. With the
+    /// defaults, a client can cancel `maxInFlight` requests several times over. If you raise
+    /// `maxInFlight`, keep it well below ten times this limit.
     public var maxCancelsPerSecond: Int? = 1_000
     /// The most bytes per second that are read from one connection, at least 16,384; nil for any
     /// number. Default nil.

@@ -23,7 +23,8 @@ public struct ServerConfiguration: Sendable {
   public var security: ServerSecurity?
   /// How the server finds out who its clients are. Default: it accepts all, without a principal.
   public var identity = Identity()
-  /// The most that the server accepts, from each connection and together. Each has a default.
+  /// Limits on what the server accepts from each connection, and from all connections together.
+  /// Each limit has a default.
   public var limits = Limits()
   /// The addresses that may connect, and the most that each may do. Default: all, within limits.
   public var addresses = Addresses()

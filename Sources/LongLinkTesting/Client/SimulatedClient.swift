@@ -45,7 +45,8 @@ public final class SimulatedClient: Sendable {
   /// another host.
   ///
   /// Throws an error whose description names the reason, if connecting or securing the connection
-  /// fails. Only the system limits the time that it takes.
+  /// fails. Connecting takes at most as long as the system allows; nothing limits the time for
+  /// securing the connection, and a cancelled task waits on.
   public static func connect(
     to address: SocketAddress,
     on loop: EventLoop = .shared,

@@ -17,7 +17,7 @@ public struct ReceivedStream: Hashable, Sendable {
   /// The items that have arrived completely, in the order of arrival.
   public internal(set) var items: [[UInt8]] = []
   /// The credit that the received items have used, in bytes, including the fragments of an
-  /// unfinished item. Each frame costs 16 bytes for its header, and its body.
+  /// unfinished item. Each frame costs 16 bytes for its header plus the length of its body.
   public internal(set) var creditUsed = 0
   /// Whether an end frame has arrived, with which a requester ends its items. The items of a
   /// responder end with its response, which does not set this.

@@ -151,7 +151,8 @@ extension SimulatedProcess {
     /// Whether the run has crashed and its cleanup has finished.
     public var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// Makes another loop of the process. A loop made after the crash is part of the ghost.
+    /// Makes another loop of the process. After the crash, a new loop is cut off from the network
+    /// at once, like the run's other loops.
     public func eventLoop(named name: String) -> EventLoop {
       let loop = simulation.eventLoop(named: name, on: machine)
       state.withLock { $0.loops.append(loop) }

@@ -44,8 +44,8 @@ extension WireFrame {
     kind == .credit && body.count == 4 ? body.word(at: 0) : nil
   }
 
-  /// The credit that a frame of an item costs, in bytes: 16 for its header, and its body. 0 for
-  /// other frames.
+  /// The credit that a frame of an item costs, in bytes: 16 for its header plus the length of its
+  /// body. 0 for other frames.
   public var creditCost: Int {
     kind == .item ? WireFrame.headerLength + body.count : 0
   }

@@ -13,8 +13,8 @@ internal import LongLinkCore
 /// ```
 ///
 /// The bytes are sent in appends, each of which the server acknowledges once it has them on its
-/// disk. After a lost connection or a restart of the server, the upload goes on at the server's
-/// offset. At the end the server compares the SHA-256 of the whole.
+/// disk. After a lost connection or a restart of the server, the upload continues after the last
+/// byte that the server has. At the end, the server checks the SHA-256 of all bytes.
 ///
 /// At most ``mostAtOnce`` uploads of a client run at once; others wait.
 public final class Uploader: Sendable {
