@@ -372,7 +372,8 @@ let package = Package(
     .target(
       name: "LongLinkOps",
       dependencies: [
-        "LongLinkDriver", "LongLinkCore", "LongLinkServer", "LongLinkTransport",
+        "LongLinkCLibrary", "LongLinkDriver", "LongLinkCore", "LongLinkServer",
+        "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Operations"])),
         .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Operations"])),
@@ -607,8 +608,8 @@ let package = Package(
     .testTarget(
       name: "LongLinkOpsTests",
       dependencies: [
-        "LongLink", "LongLinkOps", "LongLinkDriver", "LongLinkCore", "LongLinkServer",
-        "LongLinkTestSupport", "LongLinkTransport",
+        "LongLink", "LongLinkCLibrary", "LongLinkOps", "LongLinkDriver", "LongLinkCore",
+        "LongLinkServer", "LongLinkTestSupport", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Operations"])),
         .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Operations"])),

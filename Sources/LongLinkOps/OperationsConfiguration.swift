@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Operations
+internal import LongLinkCLibrary
 public import LongLinkCore
 public import LongLinkDriver
 internal import LongLinkTransport
@@ -29,6 +30,15 @@ public struct OperationsConfiguration: Sendable {
   /// The names of methods for requests that have none of their own, because neither a generated
   /// service nor a route says it. In metrics, all others share the name `_OTHER`.
   public var methods: [MessageType: String] = [:]
+  /// Whether the port tells the service manager that has started this process, such as systemd,
+  /// when the server is ready, that its loops live, and when it begins to end. Default true.
+  ///
+  /// Without the variable `NOTIFY_SOCKET` in the environment there is nobody to tell.
+  public var notifiesServiceManager = true
+  /// Returns a variable of the environment in which a service manager says what it wants to hear.
+  package var environment: @Sendable (String) -> String? = { name in
+    unsafe getenv(name).map { unsafe String(cString: $0) }
+  }
   /// The port's logger. Tokens are never logged. Default: a logger with the label `longlink.ops`.
   public var logger = Logger(label: "longlink.ops")
 

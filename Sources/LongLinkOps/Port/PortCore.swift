@@ -22,6 +22,7 @@ final class PortCore {
   private var tokens: TokenGuard?
   private var couriers: [LoopCourier] = []
   private var sampling: RepeatedTask?
+  private var reports: ManagerReports?
   private let log: PeerLog
 
   var surveyWaiters: [([Int]) -> Void] = []
@@ -44,8 +45,9 @@ final class PortCore {
     tokens = configuration.token.map(TokenGuard.init)
   }
 
-  /// Begins to take values for the charts.
+  /// Begins to take values for the charts, and to tell the service manager about the server.
   func start() {
+    reports = ManagerReports(self)
     let core = NIOLoopBound(self, eventLoop: thread.loop)
     sampling = thread.loop.scheduleRepeatedTask(initialDelay: .zero, delay: Self.sampleTime) { _ in
       core.value.sample {}
@@ -55,6 +57,8 @@ final class PortCore {
   /// Ends all connections.
   func stop() {
     sampling?.cancel()
+    reports?.stop()
+    reports = nil
     for handler in places.all { handler.close() }
   }
 

@@ -39,6 +39,9 @@ struct ServeCommand: AsyncParsableCommand {
       With --tls-certificate the files are looked at every 10 seconds, and at SIGHUP: new \
       connections use what has changed, unless it does not fit together, which is logged.
 
+      With --ops, systemd is told when the server is ready, that it lives, and when it stops \
+      (Type=notify, WatchdogSec=).
+
       On SIGTERM or SIGINT it lets running requests finish for at most 6 seconds, and exits after \
       10 seconds at the latest: with code 0, or with 1 if the file of answers could not be closed, \
       because another program had it locked. A second signal ends it at once, as does the first \
