@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Logging
 import LongLinkConfiguration
 import LongLinkLifecycle
@@ -19,10 +20,16 @@ server.route(1) { request in
   return request.body
 }
 
-// People, Prometheus and balancers look at the server here. The log names the port, which is a free
-// one: set `port`, and a `host` and a `token` if other machines are to reach it.
-let operations = try OperationsPort(for: server)
-try await operations.start()
+// People, Prometheus, balancers and systemd's watchdog look at the server here. With a token, other
+// machines reach it, too.
+let environment = ProcessInfo.processInfo.environment
+var operations = OperationsConfiguration()
+operations.port = environment["OPERATIONS_PORT"].flatMap { Int($0) } ?? 9001
+if let token = environment["OPERATIONS_TOKEN"] {
+  (operations.host, operations.token) = ("0.0.0.0", token)
+}
+let port = try OperationsPort(for: server, operations)
+try await port.start()
 
 // At SIGTERM the server is not ready any more, for a second in which balancers can notice that.
 // Then its clients move to other servers, and requests that run have ten seconds to end.

@@ -16,7 +16,7 @@ import Testing
       process.executableURL = URL(filePath: tests).deletingLastPathComponent()
         .appending(path: "EchoService")
       process.arguments = [file.path]
-      process.environment = ["SERVER_LISTEN": "127.0.0.1:0"]
+      process.environment = ["SERVER_LISTEN": "127.0.0.1:0", "OPERATIONS_PORT": "0"]
       process.standardError = log
       try process.run()
     }
