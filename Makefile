@@ -103,7 +103,7 @@ check-sqlite: setup-tests
 OPERATIONS = --traits Operations
 SERVICE = --package-path Examples/Service $(SHARED)
 check-operations: export LONGLINK_TESTS = LongLinkOperationsTests LongLinkObservabilityTests LongLinkOpsTests
-check-operations: setup-tests
+check-operations: setup-check
 	$(BUILD) $(SHARED) $(OPERATIONS) --build-tests
 	$(TEST) $(OPERATIONS) --filter '^LongLink(Operations|Observability|Ops)Tests[.]'
 	$(BUILD) $(SERVICE) --build-tests

@@ -73,6 +73,8 @@ look() {
     need chromium 'brew install chromium' chromium --version
   fi
   [ "$(uname)" = Linux ] || return 0
+  # It checks the unit of the examples.
+  if [ "$1" = --check ]; then need systemd 'systemd' systemd-analyze --version; fi
   # For network namespaces in which packets are lost.
   need iproute2 'iproute2' ip -V
   need iptables 'iptables' iptables --version
