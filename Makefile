@@ -20,7 +20,7 @@ BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build
 
 .PHONY: all setup setup-tests setup-check build command install demo test check check-style check-http check-sqlite \
 	check-operations check-openssl check-command check-processes check-generator check-readme check-chat check-feed check-payments check-hub \
-	check-mutants protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
+	check-mutants check-image protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
 	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-once bench-http bench-tls bench-build bench-check clean
 
 all: build
@@ -108,6 +108,11 @@ check-operations: setup-check
 	$(TEST) $(OPERATIONS) --filter '^LongLink(Operations|Observability|Ops)Tests[.]'
 	$(BUILD) $(SERVICE) --build-tests
 	$(SWIFT) test $(SERVICE) --skip-build --disable-xctest
+
+# Builds the image of Examples/Deployment without a container engine, and tries it; needs root, debootstrap and some
+# minutes. IMAGE adds options.
+check-image:
+	Scripts/image.py $(IMAGE)
 
 # The tests of TLS with a newer OpenSSL than the system's, which is fetched. FILTER selects tests.
 check-openssl: setup-tests
