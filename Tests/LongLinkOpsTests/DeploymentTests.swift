@@ -3,6 +3,8 @@
 #if Operations
 import Foundation
 import LongLink
+import LongLinkOps
+import LongLinkServer
 import LongLinkTestSupport
 import Testing
 
@@ -140,10 +142,11 @@ import Testing
       ? nil : "there is no \(name) in /usr/bin"
   }
 
-  private func run(_ name: String, _ arguments: [String]) async throws -> (
-    code: Int32, text: String
-  ) {
+  private func run(
+    _ name: String, _ arguments: [String], _ environment: [String: String]? = nil
+  ) async throws -> (code: Int32, text: String) {
     let process = Process()
+    process.environment = environment
     let output = Pipe()
     process.executableURL = URL(filePath: "/usr/bin/\(name)")
     process.arguments = arguments
@@ -199,6 +202,35 @@ import Testing
     #expect(code == 0 && text.isEmpty, "\(text)")
     #expect(try await verify(unit.replacing("WatchdogSec", with: "WatchDogSec")).text != "")
     #expect(unit.contains("\nType=notify\n") && unit.contains("\nWatchdogSec=30s\n"))
+  }
+
+  @Test(.unless(problem("bash")))
+  func `the image's health check tells a server that hangs from one that lives`() async throws {
+    let file = try Self.text("Examples/Deployment/Dockerfile")
+    let line = try #require(file.firstMatch(of: /\n +CMD (\[.*\])\n/))
+    let command = try JSONDecoder().decode([String].self, from: Data(line.1.utf8))
+    #expect(command.first == "bash")
+    try await OpsStage.run(routes: { server in
+      server.route(60) { request in
+        Blocking.hold(request.body)
+        return request.body
+      }
+    }) { stage in
+      func check(_ port: Int) async throws -> Bool {
+        let arguments = Array(command.dropFirst())
+        return try await run("bash", arguments, ["OPERATIONS_PORT": "\(port)"]).code == 0
+      }
+      #expect(try await check(stage.port))
+      let client = try await stage.client()
+      let blocking = Blocking.begin()
+      let held = Task { try await client.request(60, blocking.body) }
+      await blocking.untilHeld()
+      #expect(try await !check(stage.port))
+      blocking.release()
+      _ = try await held.value
+      await stage.operations.shutDown()
+      #expect(try await !check(stage.port))
+    }
   }
 }
 
