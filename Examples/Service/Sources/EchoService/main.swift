@@ -24,6 +24,7 @@ server.route(1) { request in
 // machines reach it, too.
 let environment = ProcessInfo.processInfo.environment
 var operations = OperationsConfiguration()
+operations.methods = [1: "Echo"]
 operations.port = environment["OPERATIONS_PORT"].flatMap { Int($0) } ?? 9001
 if let token = environment["OPERATIONS_TOKEN"] {
   (operations.host, operations.token) = ("0.0.0.0", token)
