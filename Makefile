@@ -21,7 +21,7 @@ BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build
 .PHONY: all setup setup-tests setup-check build command install demo test check check-style check-http check-sqlite \
 	check-operations check-openssl check-command check-processes check-generator check-readme check-chat check-feed check-payments check-hub \
 	check-mutants check-image protocols docs format portable sanitize sanitize-thread sanitize-address fuzz soak simulate \
-	attacks mutants bench bench-quick bench-scale bench-codec bench-readers bench-uploads bench-once bench-http bench-tls bench-build bench-check clean
+	attacks mutants bench bench-quick bench-scale bench-idle bench-codec bench-readers bench-uploads bench-once bench-http bench-tls bench-build bench-check clean
 
 all: build
 
@@ -225,6 +225,12 @@ bench-quick: bench-build
 # Ten thousand idle connections, and the cost of a request among many connections.
 bench-scale: bench-build
 	Benchmarks/.build/release/bench scale $(BENCH)
+
+# The memory of idle connections beside nats-server, mosquitto and redis-server. IDLE adds options.
+bench-idle: setup
+	$(BUILD) --package-path Benchmarks --configuration release --static-swift-stdlib \
+		--product LongLinkPeer
+	Benchmarks/Scripts/idle.py $(IDLE)
 
 # Encoding and decoding of the same message: types over libprotobuf-c compared with SwiftProtobuf's.
 bench-codec: protocols
