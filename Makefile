@@ -110,9 +110,9 @@ check-operations: setup-check
 	$(SWIFT) test $(SERVICE) --skip-build --disable-xctest
 
 # Builds the image of Examples/Deployment without a container engine, and tries it; needs root, debootstrap and some
-# minutes. IMAGE adds options.
+# minutes.
 check-image:
-	Scripts/image.py $(IMAGE)
+	Scripts/image.py
 
 # The tests of TLS with a newer OpenSSL than the system's, which is fetched. FILTER selects tests.
 check-openssl: setup-tests

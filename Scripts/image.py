@@ -3,14 +3,11 @@
 """Builds the image of Examples/Deployment/Dockerfile and tries it, without a container engine: each stage is a
 Debian in a folder, and its steps run there with chroot. Needs root, debootstrap and some minutes.
 
-    Scripts/image.py [--bind FOLDER]...
-
-The stage that begins with an image of Swift has this machine's toolchain, and the folders of --bind, such as a mirror
-of packages; git is configured there as it is here. It fails if a step fails, if the program links a library of Swift,
-if the health check does not tell a server that works from one that hangs or from none, and unless SIGTERM ends the
-server with code 0.
+The stage that begins with an image of Swift has this machine's toolchain, its configuration of git, and the folders from
+which git takes packages, if that names any. What is committed is built. It fails if a step fails, if the program links
+a library of Swift, if the health check does not tell a server that works from one that hangs or from none, and unless
+SIGTERM ends the server with code 0.
 """
-import argparse
 import json
 import os
 import pathlib
@@ -41,7 +38,7 @@ def steps():
 class Stage:
     """A file system in which steps run."""
 
-    def __init__(self, image, folder, binds):
+    def __init__(self, image, folder):
         self.folder, self.workdir, self.user, self.env = folder, "/", "0", {}
         suite = re.search(r"-?(bookworm|trixie)", image).group(1)
         extra = [f"--include={SWIFT_PACKAGES}"] if image.startswith("swift:") else []
@@ -60,7 +57,9 @@ class Stage:
         self.mount("/dev", "--rbind", "/dev")
         if image.startswith("swift:"):
             swift = pathlib.Path(os.path.realpath(shutil.which("swift"))).parents[2]
-            for path in [str(swift), *binds]:
+            settings = subprocess.run(["git", "config", "--system", "--list", "--name-only"], text=True,
+                                      stdout=subprocess.PIPE).stdout
+            for path in {str(swift), *re.findall(r"^url\.(/.+)/\.insteadof$", settings, re.M)}:
                 self.mount(path, "--bind", path)
             self.env["PATH"] = f"{swift}/usr/bin:/usr/sbin:/usr/bin:/sbin:/bin"
             if os.path.exists("/etc/gitconfig"):
@@ -82,14 +81,14 @@ def run(command, **options):
     subprocess.run(command, check=True, **options)
 
 
-def build(folder, binds):
+def build(folder):
     """Runs all steps; returns the last stage, its program and its health check."""
     stage, names, entry, health = None, {}, None, None
     for name, text in steps():
         print(f"{name} {text}", flush=True)
         if name == "FROM":
             image, _, alias = text.partition(" AS ")
-            stage = names[alias] = Stage(image, folder / (alias or "image"), binds)
+            stage = names[alias] = Stage(image, folder / (alias or "image"))
         elif name == "RUN":
             run(stage.command(["sh", "-c", text]))
         elif name == "WORKDIR":
@@ -151,18 +150,13 @@ def attempt(stage, entry, health):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bind", action="append", default=[], metavar="FOLDER")
-    parser.add_argument("--inside", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.inside:
-        attempt(*build(pathlib.Path(options.inside), options.bind))
+    if len(sys.argv) > 1:
+        attempt(*build(pathlib.Path(sys.argv[1])))
         return
     # What is mounted is mounted for the process inside alone, so that nothing of it can be removed.
     folder = tempfile.mkdtemp(prefix="image-")
     os.chmod(folder, 0o755)
-    inside = subprocess.run(["unshare", "--mount", "--propagation", "private", sys.executable, __file__,
-                             *sys.argv[1:], "--inside", folder])
+    inside = subprocess.run(["unshare", "--mount", "--propagation", "private", sys.executable, __file__, folder])
     shutil.rmtree(folder)
     sys.exit(inside.returncode)
 
