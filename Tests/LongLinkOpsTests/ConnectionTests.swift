@@ -161,6 +161,7 @@ import Testing
       wrong.close()
       let violation = try await untilClosed(2, "violation", stage)
       #expect(violation.detail?.contains("lengthOverLimit") == true)
+      #expect(violation.detail?.unicodeScalars.count == 64)
 
       let leaving = try await stage.client { $0.identity.credential = { Array("one".utf8) } }
       await leaving.close(within: .zero)
@@ -196,6 +197,43 @@ import Testing
       #expect(page.connections.count == 101)
       #expect(page.connections.first?.id == 1)
       #expect(page.connections.dropFirst().allSatisfy { $0.id > 31 })
+    }
+  }
+
+  @Test func `neither violations nor clients that are refused drive out others`() async throws {
+    try await OpsStage.run(server: {
+      $0.identity.authenticate = { request in
+        if request.credential != [1] { throw Rejection(.forbidden, "not you") }
+        return Authentication(Principal("one"))
+      }
+    }) { stage in
+      let client = try await stage.client { $0.identity.credential = { [1] } }
+      await client.close(within: .zero)
+      try await untilClosed(1, "peer", stage)
+      let port = Int(stage.server.endpoint.description.split(separator: ":").last ?? "") ?? 0
+      for _ in 0..<110 {
+        let wrong = try await RawPeer.connect(to: port)
+        wrong.send([UInt8](repeating: 0xFF, count: 64))
+        await wrong.heard.until { !$0.bytes.isEmpty }
+        wrong.close()
+        _ = try? await stage.client { $0.identity.credential = { [2] } }
+      }
+      func ended(_ reason: String) async throws -> Double? {
+        try await stage.metric("longlink_connections_ended_total{reason=\"\(reason)\"}")
+      }
+      try await until { try await ended("violation") == 110 }
+      try await until { try await ended("refused") ?? 0 >= 110 }
+      var (rows, after) = ([ConnectionPage.Row](), UInt64?(0))
+      while let last = after {
+        let page: ConnectionPage = try await stage.json(
+          "/connections?state=closed&limit=200&after=\(last)")
+        rows += page.connections
+        after = page.next
+      }
+      #expect(rows.first?.id == 1 && rows.count(where: { $0.reason == "violation" }) == 100)
+      // Clients come back, also between two pages.
+      let refused = rows.count(where: { $0.reason == "refused" })
+      #expect(refused >= 100 && refused < 110)
     }
   }
 

@@ -32,7 +32,7 @@ struct EndedConnection: Sendable {
     began = link.began
     self.ended = ended
     self.reason = EndReason(link, reason)
-    detail = link.detail
+    detail = link.detail.cutForPages
     underWay = link.handlersUnderWay
     underWayCount = link.underWay.inbound + link.underWay.outbound
     roundTrip = link.roundTrip
@@ -45,8 +45,9 @@ struct EndedConnection: Sendable {
 
 /// The connections that ended last.
 ///
-/// Those on which no whole frame has come have places of their own: a scan of ports, or clients
-/// that cannot set up TLS, must not drive out what an operator looks for.
+/// Those that have never opened have places of their own, and those that broke a rule: neither a
+/// scan of ports, nor clients that are not accepted, nor one that breaks rules all the time must
+/// drive out what an operator looks for.
 struct EndedConnections: Sendable {
   private struct Ring {
     let most: Int
@@ -64,15 +65,24 @@ struct EndedConnections: Sendable {
     }
   }
 
-  private var heard = Ring(most: 1_000)
-  private var silent = Ring(most: 100)
+  private var opened = Ring(most: 1_000)
+  private var openedViolations = Ring(most: 100)
+  private var unopened = Ring(most: 100)
+  private var unopenedViolations = Ring(most: 100)
 
-  mutating func add(_ connection: EndedConnection, isSilent: Bool) {
-    if isSilent { silent.add(connection) } else { heard.add(connection) }
+  mutating func add(_ connection: EndedConnection, hasOpened: Bool) {
+    switch (hasOpened, connection.reason == .violation) {
+    case (true, false): opened.add(connection)
+    case (true, true): openedViolations.add(connection)
+    case (false, false): unopened.add(connection)
+    case (false, true): unopenedViolations.add(connection)
+    }
   }
 
   /// All of them, in no particular order.
-  var all: [EndedConnection] { heard.all + silent.all }
+  var all: [EndedConnection] {
+    opened.all + openedViolations.all + unopened.all + unopenedViolations.all
+  }
 }
 
 extension String {

@@ -64,8 +64,8 @@ final class ServerWatch: Observer, ServerService {
       return
     }
     link.attachment(of: LoopFigures.self)?.ended(link, reason)
-    let isSilent = link.counters.framesReceived == 0
-    state.withLock { $0.ended.add(connection, isSilent: isSilent) }
+    let hasOpened = link.opened != nil
+    state.withLock { $0.ended.add(connection, hasOpened: hasOpened) }
   }
 
   func ended(_ exchange: ExchangeRecord) {
