@@ -151,14 +151,45 @@ import Testing
       tokens.judge("Bearer secret", from: one, at: start + .seconds(60)) == .throttled(seconds: 1))
   }
 
-  @Test func `many addresses that guess take little memory, and drive out the oldest`() {
+  @Test func `all addresses of this machine are one`() {
+    var tokens = TokenGuard("secret")
+    let now = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+    for number in 1...10 {
+      let group = SocketAddress.Group.ipv4(127 << 24 | UInt32(number))
+      #expect(tokens.judge("Bearer no", from: group, at: now) == .wrong)
+    }
+    for group in [SocketAddress.Group.ipv4(127 << 24 | 11), .ipv6Loopback] {
+      #expect(tokens.judge("Bearer secret", from: group, at: now) == .throttled(seconds: 60))
+    }
+    #expect(tokens.judge("Bearer secret", from: .ipv4(10 << 24 | 1), at: now) == .right)
+  }
+
+  @Test func `many addresses that guess take little memory, and do not free one that waits`() {
     var tokens = TokenGuard("secret")
     let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
     for _ in 0..<10 { _ = tokens.judge("Bearer no", from: .ipv4(0), at: start) }
-    for number in 1...1_024 {
+    func isThrottled(_ number: UInt32, at now: NIODeadline) -> Bool {
+      if case .throttled = tokens.judge("Bearer secret", from: .ipv4(number), at: now) {
+        return true
+      }
+      return false
+    }
+    for _ in 0..<9 { _ = tokens.judge("Bearer no", from: .ipv4(1), at: start) }
+    for number in 2...2_000 {
       _ = tokens.judge("Bearer no", from: .ipv4(UInt32(number)), at: start + .milliseconds(1))
     }
-    #expect(tokens.judge("Bearer secret", from: .ipv4(0), at: start + .seconds(1)) == .right)
+    #expect(isThrottled(0, at: start + .seconds(1)))
+    // The one with nine was forgotten.
+    for _ in 0..<9 { _ = tokens.judge("Bearer no", from: .ipv4(1), at: start + .seconds(1)) }
+    #expect(!isThrottled(1, at: start + .seconds(1)))
+    // If all have to wait, the oldest is forgotten.
+    for number in 3_000..<4_024 {
+      for _ in 0..<10 {
+        _ = tokens.judge("Bearer no", from: .ipv4(UInt32(number)), at: start + .seconds(2))
+      }
+    }
+    #expect(!isThrottled(0, at: start + .seconds(3)))
+    #expect(isThrottled(3_000, at: start + .seconds(3)))
   }
 
   @Test func `a configuration that would be open to all is refused`() throws {

@@ -18,8 +18,8 @@ struct TokenGuard {
   /// The wrong tokens after which an address has to wait, and the time in which they count.
   private static let mostWrong = 10
   private static let window = TimeAmount.seconds(60)
-  /// The most addresses that are kept. Beyond it, the one whose last wrong token is oldest is
-  /// forgotten.
+  /// The most addresses that are kept. Beyond it, one is forgotten: first one that need not wait,
+  /// and of these the one whose last wrong token is oldest.
   private static let mostAddresses = 1_024
 
   private let token: [UInt8]
@@ -36,21 +36,26 @@ struct TokenGuard {
     at now: NIODeadline
   ) -> Verdict {
     guard let authorization else { return .missing }
+    // Whoever is on this machine has all addresses of it.
+    let group = group?.isLoopback == true ? .ipv6Loopback : group
     let recent = (wrong[group] ?? []).filter { now - $0 < Self.window }
     if recent.count >= Self.mostWrong {
       let left = Self.window - (now - recent[0])
       return .throttled(seconds: max(1, (left.nanoseconds + 999_999_999) / 1_000_000_000))
     }
     if isRight(authorization) { return .right }
-    if wrong[group] == nil, wrong.count >= Self.mostAddresses, let oldest = oldest {
-      wrong[oldest] = nil
-    }
+    if wrong[group] == nil, wrong.count >= Self.mostAddresses { forgetOne(at: now) }
     wrong[group] = recent + [now]
     return .wrong
   }
 
-  private var oldest: LongLinkTransport.SocketAddress.Group?? {
-    wrong.min { ($0.value.last ?? .uptimeNanoseconds(0)) < ($1.value.last ?? .now()) }?.key
+  private mutating func forgetOne(at now: NIODeadline) {
+    func rank(_ instants: [NIODeadline]) -> (Int, NIODeadline) {
+      let waits = instants.count >= Self.mostWrong && now - instants[0] < Self.window
+      return (waits ? 1 : 0, instants.last ?? now)
+    }
+    let least = wrong.min { rank($0.value) < rank($1.value) }
+    if let least { wrong[least.key] = nil }
   }
 
   private func isRight(_ authorization: String) -> Bool {
