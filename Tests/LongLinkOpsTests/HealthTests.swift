@@ -3,10 +3,11 @@
 #if Operations
 import Foundation
 import LongLink
-import LongLinkOps
 import LongLinkServer
 import LongLinkTestSupport
 import Testing
+
+@testable import LongLinkOps
 
 /// What the port says of the server's health, also when nothing else answers.
 @Suite struct HealthTests {
@@ -74,6 +75,7 @@ import Testing
       for path in ["/", "/exchanges"] { #expect(try await stage.request(path).status == 200) }
       let close = try await stage.send("POST", "/connections/1/close")
       #expect(close.status == 503 && close.body.contains("\"incomplete\":[0]"))
+      #expect(close.body.contains("nothing was done, and will not be"))
 
       blocking.release()
       _ = try await held.value
@@ -82,6 +84,21 @@ import Testing
       try await until { try await stage.request("/livez").status == 200 }
       let row: ConnectionPage.Row = try await stage.json("/connections/1")
       #expect(row.state == "open")
+    }
+  }
+
+  @Test func `a command is not begun once nobody waits for it, and it is known if it was`() {
+    let late = LoopCommand<Int>()
+    #expect(late.run { nil } == nil)
+    if case .notDone = late.end() {} else { Issue.record("another loop had it") }
+    #expect(late.run { 1 } == nil)
+    let done = LoopCommand<Int>()
+    #expect(done.run { 1 } == 1)
+    if case .done(1) = done.end() {} else { Issue.record("it was done") }
+    let begun = LoopCommand<Int>()
+    _ = begun.run {
+      if case .begun = begun.end() {} else { Issue.record("it runs") }
+      return 1
     }
   }
 

@@ -98,7 +98,7 @@ extension PortCore {
       if let row = view.map({ ConnectionRow($0) { self.name(of: $0) } }) ?? self.closedRow(id) {
         reply(self.detailPage(row, form))
       } else {
-        reply(self.unknown(id, incomplete, form))
+        reply(self.unknown(id, incomplete, "", form))
       }
     } _: {
       $0.connections([id]).first
@@ -110,16 +110,20 @@ extension PortCore {
     _ id: UInt64, _ reply: @escaping (PortAnswer) -> Void,
     _ command: @escaping @Sendable (ServerLoopVisit) -> ConnectionView?
   ) {
-    connection { view, incomplete in
-      if let view {
-        reply(.json(ConnectionRow(view) { self.name(of: $0) }, .accepted))
-      } else if self.closedRow(id) != nil {
+    let doing = LoopCommand<ConnectionView>()
+    connection { _, incomplete in
+      switch doing.end() {
+      case .done(let view): reply(.json(ConnectionRow(view) { self.name(of: $0) }, .accepted))
+      case .begun:
+        let text = "a loop has begun it and is late, so that it may be done: look at the connection"
+        reply(.json(Incomplete(error: text, incomplete: incomplete), .gatewayTimeout))
+      case .notDone where self.closedRow(id) != nil:
         reply(.problem(.conflict, "the connection has ended already", as: .json))
-      } else {
-        reply(self.unknown(id, incomplete, .json))
+      case .notDone:
+        reply(self.unknown(id, incomplete, "; nothing was done, and will not be", .json))
       }
-    } _: {
-      command($0)
+    } _: { visit in
+      doing.run { command(visit) }
     }
   }
 
@@ -136,12 +140,12 @@ extension PortCore {
 
   /// The answer for a connection that no loop has, or that may be one of a loop that hangs.
   private func unknown(
-    _ id: UInt64, _ incomplete: [Int], _ form: PortRequest.Form
+    _ id: UInt64, _ incomplete: [Int], _ consequence: String, _ form: PortRequest.Form
   ) -> PortAnswer {
     guard !incomplete.isEmpty else {
       return .problem(.notFound, "there is no connection \(id)", as: form)
     }
-    let text = "not all loops answered, so that it is not known; nothing was done"
+    let text = "not all loops answered, so that it is not known\(consequence)"
     guard form == .json else { return .problem(.serviceUnavailable, text, as: form) }
     return .json(Incomplete(error: text, incomplete: incomplete), .serviceUnavailable)
   }
