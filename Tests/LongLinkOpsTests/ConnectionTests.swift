@@ -260,7 +260,7 @@ import Testing
       let row: ConnectionPage.Row = try await stage.json("/connections/2")
       #expect(row.name.unicodeScalars.count == 64 && name.hasPrefix(row.name.prefix(20)))
       let raw = try await stage.request("/connections/2", accept: "application/json").body
-      for scalar in ["\u{1B}", "\u{7}", "\r"] { #expect(!raw.contains(scalar)) }
+      for scalar in ["\u{1B}", "\u{7}", "\r", "\u{202E}"] { #expect(!raw.contains(scalar)) }
     }
   }
 }

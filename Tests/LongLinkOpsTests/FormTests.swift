@@ -5,6 +5,8 @@ import LongLink
 import LongLinkServer
 import Testing
 
+@testable import LongLinkOps
+
 /// Which pages there are, and in which forms.
 @Suite struct FormTests {
   @Test(arguments: ["/", "/connections", "/connections?state=closed", "/exchanges"])
@@ -96,6 +98,14 @@ import Testing
       #expect(odd.status == 400 || odd.status == 404)
       #expect(!odd.body.contains("\u{7}"))
     }
+  }
+
+  @Test func `JSON has nothing that a terminal would obey`() {
+    let name = "\u{1B}\u{7F}\u{9B}\u{85}\u{202E}\u{2066}\u{200E}\u{2028}\u{FEFF}\u{E0041}\"\u{E9}"
+    let json = JSONText.of([name])
+    #expect(
+      json == #"["\u001b\u007f\u009b\u0085\u202e\u2066\u200e\u2028\ufeff\udb40\udc41\"é"]"#)
+    #expect(JSONText.of(["a": "b"]) == #"{"a":"b"}"#)
   }
 
   @Test func `a HEAD has the head of the answer alone`() async throws {

@@ -15,11 +15,31 @@ enum JSONText {
     encoder.keyEncodingStrategy = .convertToSnakeCase
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do {
-      return String(decoding: try encoder.encode(value), as: UTF8.self)
+      return escaped(try encoder.encode(value))
     } catch {
       // The port's own values have texts and finite numbers.
       preconditionFailure("a page has no form in JSON: \(error)")
     }
+  }
+
+  /// The JSON with escapes for characters that a terminal would obey, or that cannot be seen, such
+  /// as controls and the marks that turn the direction of a text around.
+  private static func escaped(_ json: Data) -> String {
+    let text = String(decoding: json, as: UTF8.self)
+    // The encoder has escaped all controls before U+007F.
+    guard json.contains(where: { $0 >= 0x7F }) else { return text }
+    var escaped = ""
+    for scalar in text.unicodeScalars {
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned:
+        for unit in String(scalar).utf16 {
+          let digits = String(unit, radix: 16)
+          escaped += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }
+      default: escaped.unicodeScalars.append(scalar)
+      }
+    }
+    return escaped
   }
 }
 
