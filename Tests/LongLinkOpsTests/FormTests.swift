@@ -3,6 +3,7 @@
 #if Operations
 import LongLink
 import LongLinkServer
+import NIOCore
 import Testing
 
 @testable import LongLinkOps
@@ -106,6 +107,51 @@ import Testing
     #expect(
       json == #"["\u001b\u007f\u009b\u0085\u202e\u2066\u200e\u2028\ufeff\udb40\udc41\"é"]"#)
     #expect(JSONText.of(["a": "b"]) == #"{"a":"b"}"#)
+  }
+
+  @Test func `a page that is too long ends early, and says so`() {
+    let text = (0..<2_000).map { "\($0) " + String(repeating: "é", count: 50) + "\n" }.joined()
+    let short = PortAnswer.text(text)
+    #expect((short.length ?? 0) <= 65_536)
+    let next = short.pieces()
+    var shown: [UInt8] = []
+    while let piece = next() { shown += Array(piece.readableBytesView) }
+    let lines = String(decoding: shown, as: UTF8.self).split(separator: "\n")
+    #expect(text.hasPrefix(lines.dropLast().map { $0 + "\n" }.joined()))
+    #expect(lines.last == "There is no room for \(2_000 - lines.count + 1) more lines.")
+    #expect(PortAnswer.text("a\n").length == 2)
+
+    var page = HTMLPage("Long")
+    page.addTable(["a"], ["<tr></tr>"])
+    #expect(!page.body.contains("room"))
+    let rows = (0..<2_000).map { HTMLPage.row(["\($0)", String(repeating: "x", count: 60)]) }
+    page.addTable(["a", "b"], rows)
+    let count = page.body.matches(of: /<td>x/).count
+    #expect(count > 500 && page.body.contains("There is no room for \(2_000 - count) more rows."))
+    #expect((PortAnswer.html(page).length ?? .max) <= 65_536)
+  }
+
+  @Test func `an overview of many methods has the most used, and says how many others there are`()
+    async throws
+  {
+    let names = (0..<40).map { String(repeating: "m", count: 3_000) + "\($0)" }
+    let methods = names.enumerated().map { (MessageType(integerLiteral: 500 + UInt32($0)), $1) }
+    try await OpsStage.run {
+      $0.methods = Dictionary(uniqueKeysWithValues: methods)
+    } _: { stage in
+      let client = try await stage.client()
+      for (type, _) in methods { _ = try? await client.request(type, []) }
+      for accept in ["text/html", "text/plain", "application/json"] {
+        for path in ["/", "/exchanges"] {
+          let reply = try await stage.request(path, accept: accept)
+          #expect(reply.status == 200 && reply.body.utf8.count <= 65_536, "\(path) \(accept)")
+          #expect(
+            reply.body.contains(
+              accept == "application/json" ? "\"left_out\":" : "There is no room"),
+            "\(path) \(accept)")
+        }
+      }
+    }
   }
 
   @Test func `a HEAD has the head of the answer alone`() async throws {

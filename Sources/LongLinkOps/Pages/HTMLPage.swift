@@ -39,6 +39,18 @@ struct HTMLPage {
       + rows.joined() + "</tbody></table></div>"
   }
 
+  /// Adds such a table. Rows for which the page has no room are left out, and counted below it.
+  mutating func addTable(_ headings: [String], _ rows: [String]) {
+    var room = PortLimits.page - body.utf8.count
+    let shown = rows.prefix { row in
+      room -= row.utf8.count
+      return room >= 0
+    }
+    body += Self.table(headings, shown)
+    let leftOut = PageText.note(ofLeftOut: rows.count - shown.count, "rows")
+    if !leftOut.isEmpty { body += "<p>\(leftOut)</p>" }
+  }
+
   /// A row of a table. The cells are HTML.
   static func row(_ cells: [String]) -> String {
     "<tr>" + cells.map { "<td>\($0)</td>" }.joined() + "</tr>\n"
@@ -117,6 +129,11 @@ enum PageText {
       "Loops \(incomplete.map(String.init).joined(separator: ", ")) did not answer: what they have "
         + "is missing here."
     }
+  }
+
+  /// What stands on a page that has no room for all it should show; empty if it has.
+  static func note(ofLeftOut count: Int, _ things: String) -> String {
+    count == 0 ? "" : "There is no room for \(count) more \(things)."
   }
 
   /// A number with three digits that matter, such as `0.12`, `4.5` and `1234`.

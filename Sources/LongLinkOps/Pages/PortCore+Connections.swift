@@ -157,7 +157,7 @@ extension PortCore {
       return .text(TextTable.of(["", ""], row.details.map { [$0.name, $0.value] }))
     case .html:
       var page = HTMLPage("Connection \(row.id)", refresh: row.reason == nil ? 2 : nil)
-      page.body = HTMLPage.table(
+      page.addTable(
         [], row.details.map { HTMLPage.row([$0.name, HTMLPage.escaped($0.value)]) })
       return .html(page)
     }

@@ -81,10 +81,8 @@ extension PortCore {
   }
 
   private func notes(_ incomplete: [Int], _ leftOut: Int) -> [String] {
-    [
-      incomplete.isEmpty ? nil : PageText.note(of: incomplete),
-      leftOut == 0 ? nil : "There is no room for \(leftOut) more methods.",
-    ].compactMap { $0 }
+    [PageText.note(of: incomplete), PageText.note(ofLeftOut: leftOut, "methods")]
+      .filter { !$0.isEmpty }
   }
 
   private func text(of method: Method, _ form: PortRequest.Form) -> String {

@@ -21,6 +21,8 @@ extension PortCore {
     let memoryBytes: Int
     let loops: [LoopState]
     let methods: [Method]
+    /// The number of methods for which the page has no room; nil if there are none.
+    let leftOut: Int?
     let ended: [String: UInt64]
     let drops: [String: UInt64]
   }
@@ -110,6 +112,7 @@ extension PortCore {
     let rates = history.rates(until: now)
     let answered = couriersNow.map(\.isLive)
     let reasons = objections(answered)
+    let (methods, leftOut) = methods(totals)
     func rounded(_ value: Double?) -> Double { ((value ?? 0) * 1_000).rounded() / 1_000 }
     return Overview(
       name: server.configuration.name, upSeconds: (.now() - started).nanoseconds / 1_000_000_000,
@@ -124,12 +127,24 @@ extension PortCore {
         drops: rounded(rates?.drops)),
       latency: Latency(rates?.times), queuedBytes: totals.queuedBytes,
       memoryBytes: max(0, totals.shared.bytesHeld), loops: loopStates(answered),
-      methods: totals.methods.map(Method.init).filter { $0.requests > 0 }
-        .sorted { $0.requests > $1.requests }.prefix(Self.mostMethods).map { $0 },
+      methods: methods, leftOut: leftOut == 0 ? nil : leftOut,
       ended: Dictionary(
         uniqueKeysWithValues: totals.figures.ended.map { ($0.key.rawValue, $0.value) }),
       drops: Dictionary(
         uniqueKeysWithValues: totals.drops.filter { $0.count > 0 }.map { ($0.name, $0.count) }))
+  }
+
+  /// The methods on the page, and the number of those for which it has no room.
+  private func methods(_ totals: ServerTotals) -> ([Method], leftOut: Int) {
+    let all = totals.methods.map(Method.init).filter { $0.requests > 0 }
+      .sorted { $0.requests > $1.requests }
+    // Names can be long.
+    var room = PortLimits.page / 4
+    let shown = all.prefix(Self.mostMethods).prefix { method in
+      room -= method.method.utf8.count
+      return room >= 0
+    }
+    return (Array(shown), all.count - shown.count)
   }
 
   private func charts(_ now: History.Sample) -> [Chart] {
@@ -213,6 +228,7 @@ extension PortCore {
       + TextTable.of(Self.loopHeadings, page.loops.map(loopCells)) + "\n"
       + TextTable.of(
         Self.methodHeadings, page.methods.map(methodCells), numbers: [1, 2, 3, 4])
+      + (page.leftOut.map { PageText.note(ofLeftOut: $0, "methods") + "\n" } ?? "")
   }
 
   private func html(of page: Overview, _ charts: [Chart]) -> HTMLPage {
@@ -221,16 +237,16 @@ extension PortCore {
     html.body =
       "<p class=\"\(isWell ? "soft" : "bad")\">\(HTMLPage.escaped(state(of: page)))</p>"
       + "<div class=\"cards\">\(charts.map(\.html).joined())</div>"
-      + HTMLPage.table(
-        [], facts(of: page).map { HTMLPage.row([$0.0, HTMLPage.escaped($0.1)]) })
-      + "<h2>Loops</h2>"
-      + HTMLPage.table(
-        Self.loopHeadings,
-        page.loops.map { HTMLPage.row(loopCells($0).map(HTMLPage.escaped)) })
-      + "<h2>Methods</h2>"
-      + HTMLPage.table(
-        Self.methodHeadings,
-        page.methods.map { HTMLPage.row(methodCells($0).map(HTMLPage.escaped)) })
+    html.addTable([], facts(of: page).map { HTMLPage.row([$0.0, HTMLPage.escaped($0.1)]) })
+    html.body += "<h2>Loops</h2>"
+    html.addTable(
+      Self.loopHeadings, page.loops.map { HTMLPage.row(loopCells($0).map(HTMLPage.escaped)) })
+    html.body += "<h2>Methods</h2>"
+    html.addTable(
+      Self.methodHeadings, page.methods.map { HTMLPage.row(methodCells($0).map(HTMLPage.escaped)) })
+    if let leftOut = page.leftOut {
+      html.body += "<p>\(PageText.note(ofLeftOut: leftOut, "methods"))</p>"
+    }
     return html
   }
 }

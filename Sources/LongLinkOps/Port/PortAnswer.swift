@@ -37,9 +37,22 @@ struct PortAnswer {
     PortAnswer(status, "application/json", JSONText.of(value) + "\n")
   }
 
-  /// Makes a page of plain text.
+  /// Makes a page of plain text. Lines for which it has no room are left out, and counted at the
+  /// end.
   static func text(_ text: String) -> PortAnswer {
-    PortAnswer(.ok, "text/plain; charset=utf-8", text)
+    var text = text
+    if text.utf8.count > PortLimits.answer {
+      let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+      var room = PortLimits.page
+      let shown = lines.prefix { line in
+        room -= line.utf8.count + 1
+        return room >= 0
+      }
+      // The last line is empty.
+      let note = PageText.note(ofLeftOut: lines.count - 1 - shown.count, "lines")
+      text = shown.map { $0 + "\n" }.joined() + note + "\n"
+    }
+    return PortAnswer(.ok, "text/plain; charset=utf-8", text)
   }
 
   /// Makes a page for a browser, which loads nothing else.

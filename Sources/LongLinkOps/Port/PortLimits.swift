@@ -17,7 +17,9 @@ enum PortLimits {
   static let readSize = 2_048
   /// The size of the system's buffer for what a client has not read.
   static let sendBuffer = 65_536
-  /// The most bytes of a page. A list that is longer ends early, and says where it goes on.
+  /// The most bytes of an answer that is not streamed.
+  static let answer = 65_536
+  /// The most bytes of a page. A list that is longer ends early, and says what is left out.
   static let page = 61_440
   /// The bytes that are written at once.
   static let piece = 16_384
