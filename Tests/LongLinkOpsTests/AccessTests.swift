@@ -19,7 +19,7 @@ import Testing
     } _: { stage in
       for host in [
         "localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:9001", "127.9.9.9", "[::1]",
-        "[::1]:9001", "ops.example", "Ops.Example:80",
+        "[::1]:9001", "ops.example", "Ops.Example:80", "localhost ", "\t localhost\t",
       ] {
         #expect(try await stage.request("/livez", host: host).status == 200, "\(host)")
       }
@@ -92,6 +92,7 @@ import Testing
       // "anyone:secret" and ":secret".
       for value in [
         "Bearer secret", "bearer secret", "Basic YW55b25lOnNlY3JldA==", "basic OnNlY3JldA==",
+        "Bearer secret ", "Bearer\t secret \t", "\tBasic  OnNlY3JldA== ",
       ] {
         let reply = try await stage.request("/livez", ["Authorization: \(value)"])
         #expect(reply.status == 200, "\(value)")

@@ -87,17 +87,62 @@ import Testing
         #expect(reply.status == 405, "\(method) \(path)")
         #expect(reply.headers["allow"] == allowed)
       }
-      for (query, name) in [
-        ("limit=0", "limit"), ("limit=201", "limit"), ("limit=x", "limit"), ("after=-1", "after"),
-        ("after=", "after"), ("state=ended", "state"), ("limits=3", "limits"),
-      ] {
-        let reply = try await stage.request("/connections?\(query)", accept: "application/json")
-        #expect(reply.status == 400)
-        #expect(reply.body.contains(name))
-      }
       let odd = try await stage.request("/connections?%1b%5b<b>=\u{7}")
       #expect(odd.status == 400 || odd.status == 404)
       #expect(!odd.body.contains("\u{7}"))
+    }
+  }
+
+  @Test func `a wrong parameter is named`() async throws {
+    try await OpsStage.run { stage in
+      for (query, name) in [
+        ("limit=0", "limit"), ("limit=201", "limit"), ("limit=x", "limit"), ("limit=+5", "limit"),
+        ("limit=%35", "limit"), ("limit=1&limit=2", "limit"), ("limit", "limit"),
+        ("after=-1", "after"), ("after=", "after"), ("after=-0", "after"), ("after=+5", "after"),
+        ("after=18446744073709551616", "after"), ("state=ended", "state"), ("limits=3", "limits"),
+        ("%61fter=1", "%61fter"), ("after=1&%0d%0a=1", "%0d%0a"), ("after=1&", "no name"),
+        ("=1", "no name"), ("&&", "no name"),
+      ] {
+        let reply = try await stage.request("/connections?\(query)", accept: "application/json")
+        #expect(reply.status == 400, "\(query)")
+        #expect(reply.body.hasPrefix("{\"error\":") && reply.body.contains(name), "\(query)")
+      }
+      for path in ["/", "/livez", "/readyz", "/metrics", "/exchanges", "/connections/1"] {
+        let reply = try await stage.request(path + "?verbose=1")
+        #expect(reply.status == 400 && reply.body.contains("verbose"), "\(path)")
+        let status = try await stage.request(path + "?").status
+        #expect(status == (path == "/connections/1" ? 404 : 200), "\(path)")
+      }
+      let post = try await stage.send("POST", "/connections/1/close?now=1")
+      #expect(post.status == 400 && post.body.contains("now"))
+      #expect(try await stage.request("/connections/+1").status == 404)
+    }
+  }
+
+  @Test func `what is wrong is said as JSON wherever the answer would be JSON`() async throws {
+    try await OpsStage.run { stage in
+      let json = "application/json"
+      for reply in [
+        try await stage.request("/livez", host: "evil.example"),
+        try await stage.request("/connections", accept: json, host: "evil.example"),
+        try await stage.send("DELETE", "/readyz"),
+        try await stage.send("POST", "/livez"),
+        try await stage.send("POST", "/connections/x/close"),
+        try await stage.send("POST", "/connections/1/close", ["Origin: null"]),
+        try await stage.send(
+          "POST", "/connections/1/close", body: String(repeating: "x", count: 2_000)),
+        try await stage.send("POST", "/connections/1/close", host: nil),
+        try await stage.request("/livez?x=1"),
+        try await stage.request("/nothing", accept: json),
+        try await stage.send("DELETE", "/connections", accept: json),
+        try await stage.send("GET", "/", accept: json, body: String(repeating: "x", count: 2_000)),
+      ] {
+        #expect(reply.status >= 400)
+        #expect(reply.headers["content-type"] == json, "\(reply.status)")
+        #expect(reply.body.hasPrefix("{\"error\":\"") && reply.body.hasSuffix("\"}\n"))
+      }
+      let text = try await stage.request("/connections", host: "evil.example")
+      #expect(text.headers["content-type"] == "text/plain; charset=utf-8")
     }
   }
 

@@ -13,28 +13,26 @@ extension PortCore {
     var limit = 100
     var isClosed = false
 
-    /// Reads the parameters of a request. Throws a text that names the wrong one.
+    /// Reads the parameters of a request, whose names are known to be right. Throws a text that
+    /// names the wrong one.
     init(_ parameters: [(name: Substring, value: Substring)]) throws(WrongParameter) {
       for (name, value) in parameters {
         switch name {
         case "after":
-          guard let number = UInt64(value) else {
+          guard let number = PortRequest.number(value) else {
             throw WrongParameter(text: "after has to be the number of a connection")
           }
           after = number
         case "limit":
-          guard let number = Int(value), (1...200).contains(number) else {
+          guard let number = PortRequest.number(value), (1...200).contains(number) else {
             throw WrongParameter(text: "limit has to be within 1 and 200")
           }
-          limit = number
-        case "state":
+          limit = Int(number)
+        default:
           guard value == "open" || value == "closed" else {
             throw WrongParameter(text: "state has to be open or closed")
           }
           isClosed = value == "closed"
-        default:
-          throw WrongParameter(
-            text: "there is no parameter \(PeerText(utf8: name.utf8.prefix(64)))")
         }
       }
     }

@@ -117,7 +117,8 @@ final class PortCore {
   private func refusal(of request: PortRequest) -> PortAnswer? {
     if !hosts.allows(request.host, at: request.local) {
       return .problem(
-        .misdirectedRequest, "this port is not known by the name in Host: see names", as: .text)
+        .misdirectedRequest, "this port is not known by the name in Host: see names",
+        as: request.form)
     }
     if request.method == .POST, request.hasOrigin {
       return .problem(.forbidden, "a web page cannot operate this server", as: request.form)
@@ -134,10 +135,11 @@ final class PortCore {
     case ["readyz"]: get(request, reply) { readiness(isTrusted: isTrusted, reply) }
     case ["metrics"]: get(request, reply) { metrics(reply) }
     case ["exchanges"]: get(request, reply) { exchanges(request.form, reply) }
-    case ["connections"]: get(request, reply) { connections(request, reply) }
+    case ["connections"]:
+      get(request, taking: ["after", "limit", "state"], reply) { connections(request, reply) }
     default:
       guard request.path.count > 1, request.path[0] == "connections",
-        let id = UInt64(request.path[1])
+        let id = PortRequest.number(request.path[1])
       else { return reply(.notFound(request)) }
       switch request.path.dropFirst(2) {
       case []: get(request, reply) { connection(id, request.form, reply) }
@@ -148,11 +150,16 @@ final class PortCore {
     }
   }
 
+  /// Calls `answer` for a request of a page that takes `parameters`.
   private func get(
-    _ request: PortRequest, _ reply: (PortAnswer) -> Void, _ answer: () -> Void
+    _ request: PortRequest, taking parameters: [String] = [], _ reply: (PortAnswer) -> Void,
+    _ answer: () -> Void
   ) {
     guard request.method == .GET || request.method == .HEAD else {
       return reply(.notAllowed(request, "GET, HEAD"))
+    }
+    if let wrong = request.wrongParameter(besides: parameters) {
+      return reply(.problem(.badRequest, wrong, as: request.form))
     }
     answer()
   }
@@ -161,6 +168,9 @@ final class PortCore {
     _ request: PortRequest, _ reply: (PortAnswer) -> Void, _ answer: () -> Void
   ) {
     guard request.method == .POST else { return reply(.notAllowed(request, "POST")) }
+    if let wrong = request.wrongParameter(besides: []) {
+      return reply(.problem(.badRequest, wrong, as: request.form))
+    }
     answer()
   }
 }

@@ -138,7 +138,8 @@ final class PortHandler: ChannelInboundHandler {
   /// Refuses a request whose body is too large; it has not ended.
   private func refuse(_ head: HTTPRequestHead) {
     phase = .discarding
-    write(.problem(.payloadTooLarge, "a body has at most 1,024 bytes", as: .text), head)
+    let form = PortRequest(head, from: nil, to: nil).form
+    write(.problem(.payloadTooLarge, "a body has at most 1,024 bytes", as: form), head)
   }
 
   private func requestEnded(_ head: HTTPRequestHead) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Operations
+internal import LongLinkCore
 internal import LongLinkTransport
 internal import NIOHTTP1
 
@@ -14,10 +15,11 @@ struct PortRequest {
   }
 
   let method: HTTPMethod
+  /// The form of the answer. Health and what operates the server are JSON alone.
+  let form: Form
   /// The path without its first slash, in parts.
   let path: [Substring]
   let parameters: [(name: Substring, value: Substring)]
-  let form: Form
   let host: String?
   let hasOrigin: Bool
   let authorization: String?
@@ -35,15 +37,21 @@ struct PortRequest {
       ? []
       : path.hasPrefix("/")
         ? path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) : [path]
-    parameters = (parts.count > 1 ? parts[1] : "").split(separator: "&").map { pair in
-      let mark = pair.firstIndex(of: "=") ?? pair.endIndex
-      return (pair[..<mark], pair[mark...].dropFirst())
-    }
-    form = Self.form(head.headers["Accept"])
+    let query = parts.count > 1 ? parts[1] : ""
+    parameters =
+      query.isEmpty
+      ? []
+      : query.split(separator: "&", omittingEmptySubsequences: false).map { pair in
+        let mark = pair.firstIndex(of: "=") ?? pair.endIndex
+        return (pair[..<mark], pair[mark...].dropFirst())
+      }
+    form =
+      head.method == .POST || ["/livez", "/readyz"].contains(path)
+      ? .json : Self.form(head.headers["Accept"])
     let hosts = head.headers["Host"]
-    host = hosts.count == 1 ? hosts[0] : nil
+    host = hosts.count == 1 ? hosts[0].withoutOuterSpace : nil
     hasOrigin = head.headers.contains(name: "Origin")
-    authorization = head.headers.first(name: "Authorization")
+    authorization = head.headers.first(name: "Authorization")?.withoutOuterSpace
     self.address = address
     self.local = local
   }
@@ -54,6 +62,36 @@ struct PortRequest {
     }
     return types.contains("text/html")
       ? .html : types.contains("application/json") ? .json : .text
+  }
+
+  /// What is wrong with the parameters of a path that takes `names`, each of them once and with a
+  /// value; nil if nothing is.
+  func wrongParameter(besides names: [String]) -> String? {
+    var seen: Set<Substring> = []
+    for (name, value) in parameters {
+      let shown = PeerText(utf8: name.utf8.prefix(64))
+      if name.isEmpty { return "a parameter has no name" }
+      if !names.contains(where: { $0 == name }) { return "there is no parameter \(shown) here" }
+      if value.isEmpty { return "the parameter \(shown) has no value" }
+      if !seen.insert(name).inserted { return "the parameter \(shown) is there twice" }
+    }
+    return nil
+  }
+
+  /// The number that digits alone write; nil for any other text.
+  static func number(_ text: Substring) -> UInt64? {
+    text.utf8.allSatisfy { 0x30...0x39 ~= $0 } ? UInt64(text) : nil
+  }
+}
+
+extension String {
+  /// The value of a header without the spaces and tabs around it, which do not belong to it
+  /// (RFC 9110, section 5.5).
+  fileprivate var withoutOuterSpace: String {
+    let space: [Unicode.Scalar] = [" ", "\t"]
+    var value = unicodeScalars.drop { space.contains($0) }
+    while let last = value.last, space.contains(last) { value.removeLast() }
+    return String(value)
   }
 }
 

@@ -59,9 +59,9 @@ struct TokenGuard {
   }
 
   private func isRight(_ authorization: String) -> Bool {
-    let parts = authorization.split(separator: " ", maxSplits: 1)
+    let parts = authorization.split(maxSplits: 1) { $0 == " " || $0 == "\t" }
     guard parts.count == 2 else { return false }
-    let value = parts[1].drop { $0 == " " }
+    let value = parts[1].drop { $0 == " " || $0 == "\t" }
     switch parts[0].lowercased() {
     case "bearer": return isEqual(Array(value.utf8))
     case "basic":
