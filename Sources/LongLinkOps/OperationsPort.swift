@@ -116,7 +116,12 @@ public final class OperationsPort: Sendable {
       }
       .serverChannelOption(.backlog, value: 64)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      // For the connections, which inherit it: the system's memory for requests that are not read.
+      .serverChannelOption(.socketOption(.so_rcvbuf), value: .init(PortLimits.receiveBuffer))
+      // What has come on a connection is read before another one can take its place.
+      .serverChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelOption(.autoRead, value: false)
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelOption(
         .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: PortLimits.readSize)

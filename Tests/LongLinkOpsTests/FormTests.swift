@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Operations
+import Foundation
 import LongLink
 import LongLinkServer
 import NIOCore
@@ -206,7 +207,15 @@ import Testing
       #expect(head.status == 200)
       #expect(head.body.isEmpty)
       #expect(head.headers["content-type"] == whole.headers["content-type"])
-      #expect(try await stage.send("HEAD", "/metrics").body.isEmpty)
+      let peer = try await RawPeer.connect(to: stage.port)
+      for path in ["/metrics", "/livez"] {
+        peer.send("HEAD \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+      }
+      peer.send("GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+      let text = await peer.hearsEnd()
+      // Behind the end of one head begins the next.
+      #expect(text.components(separatedBy: "\r\n\r\nHTTP/1.1 200").count == 3)
+      #expect(!text.contains("\r\n0\r\n"))
     }
   }
 
@@ -220,6 +229,45 @@ import Testing
       let order = text.matches(of: /HTTP\/1.1 (\d+)/).map { String($0.1) }
       #expect(order == ["200", "404", "200"])
       peer.close()
+    }
+  }
+
+  @Test func `a client that says it sends nothing more gets its answers, and the end`() async throws
+  {
+    try await OpsStage.run { stage in
+      for path in ["/livez", "/metrics", "/", "/nothing"] {
+        let peer = try await RawPeer.connect(to: stage.port)
+        peer.send("GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        peer.endOutput()
+        #expect(PortReply(await peer.hearsEnd())?.status == (path == "/nothing" ? 404 : 200))
+      }
+      let many = try await RawPeer.connect(to: stage.port)
+      many.send(String(repeating: "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", count: 300))
+      many.endOutput()
+      #expect(await many.hearsEnd().components(separatedBy: "HTTP/1.1 404").count == 301)
+      let half = try await RawPeer.connect(to: stage.port)
+      half.send("GET /livez HTTP/1.1\r\nHost: local")
+      half.endOutput()
+      #expect(await !half.hearsEnd().contains("200"))
+    }
+  }
+
+  @Test func `a client that wants another protocol gets an answer in this one, and the end`()
+    async throws
+  {
+    try await OpsStage.run { stage in
+      for (line, headers, status) in [
+        ("CONNECT localhost:1", "", 501), ("CONNECT /livez", "", 501),
+        ("GET /livez", "Connection: upgrade\r\nUpgrade: h2c\r\n", 200),
+        ("GET /livez", "Connection: upgrade\r\nUpgrade: websocket\r\n", 200),
+        ("GET /livez", "Upgrade: websocket\r\n", 200),
+      ] {
+        let peer = try await RawPeer.connect(to: stage.port)
+        peer.send("\(line) HTTP/1.1\r\nHost: localhost\r\n\(headers)\r\n")
+        let reply = PortReply(await peer.hearsEnd())
+        #expect(reply?.status == status, "\(line) \(headers)")
+        #expect(reply?.headers["connection"] == "close", "\(line) \(headers)")
+      }
     }
   }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Operations
+import Foundation
 import LongLink
 import LongLinkServer
 import LongLinkTestSupport
 import NIOCore
 import Testing
+
+@testable import LongLinkOps
 
 /// What clients of the port cannot do to it.
 @Suite struct LimitTests {
@@ -23,6 +26,89 @@ import Testing
       for peer in silent.prefix(20) { await peer.hearsEnd() }
       for peer in silent { peer.close() }
     }
+  }
+
+  @Test func `who has no token cannot keep a scrape out, even with requests that wait`()
+    async throws
+  {
+    try await OpsStage.run {
+      $0.token = "secret"
+    } routes: { server in
+      server.route(60) { request in
+        Blocking.hold(request.body)
+        return request.body
+      }
+    } _: { stage in
+      let client = try await stage.client()
+      let blocking = Blocking.begin()
+      defer { blocking.release() }
+      let held = Task { try await client.request(60, blocking.body) }
+      await blocking.untilHeld()
+      // Each waits a second for the loop.
+      let health = "GET /livez HTTP/1.1\r\nHost: localhost\r\n"
+      var strangers: [RawPeer] = []
+      for _ in 0..<16 {
+        let peer = try await RawPeer.connect(to: stage.port)
+        peer.send(health + "\r\n")
+        strangers.append(peer)
+      }
+      var scrapes: [RawPeer] = []
+      for _ in 0..<16 {
+        let peer = try await RawPeer.connect(to: stage.port)
+        peer.send(health + "Authorization: Bearer secret\r\nConnection: close\r\n\r\n")
+        scrapes.append(peer)
+      }
+      for peer in scrapes {
+        #expect(PortReply(await peer.hearsEnd())?.body.contains("\"loops\"") == true)
+      }
+      // They have made room.
+      for peer in strangers { #expect(await peer.hearsEnd().isEmpty) }
+      blocking.release()
+      _ = try await held.value
+    }
+  }
+
+  @Test func `a connection ends behind an answer to somebody who is not trusted`() async throws {
+    try await OpsStage.run {
+      $0.token = "secret"
+    } _: { stage in
+      func answers(_ head: String) async throws -> [PortReply] {
+        let peer = try await RawPeer.connect(to: stage.port)
+        peer.send(String(repeating: head + "\r\n", count: 2))
+        return await peer.hearsEnd().components(separatedBy: "HTTP/1.1 ").dropFirst()
+          .compactMap { PortReply("HTTP/1.1 " + $0) }
+      }
+      let host = "Host: localhost\r\n"
+      for (head, status) in [
+        ("GET /metrics HTTP/1.1\r\n" + host, 401), ("GET /livez HTTP/1.1\r\n" + host, 200),
+        ("GET /readyz HTTP/1.1\r\n" + host, 200), ("GET / HTTP/1.1\r\nHost: evil\r\n", 421),
+        ("GET / HTTP/1.1\r\nAuthorization: Bearer no\r\n" + host, 401),
+      ] {
+        let replies = try await answers(head)
+        #expect(replies.map(\.status) == [status])
+        #expect(replies.first?.headers["connection"] == "close")
+      }
+      for _ in 0..<9 { _ = try await stage.request("/", ["Authorization: Bearer no"]) }
+      let throttled = try await answers("GET / HTTP/1.1\r\nAuthorization: Bearer secret\r\n" + host)
+      #expect(throttled.map(\.status) == [429])
+    }
+  }
+
+  @Test func `a whole answer has thirty seconds, and something is taken in each five`() {
+    let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+    var time = AnswerTime(from: start)
+    // A part of it fits into the system's buffers.
+    #expect(time.wrote(unwritten: 100, at: start) == .seconds(5))
+    #expect(time.next(unwritten: 100, at: start + .seconds(5)) == nil)
+    time = AnswerTime(from: start)
+    _ = time.wrote(unwritten: 1_000, at: start)
+    for step in 1...5 {
+      let now = start + .seconds(Int64(step) * 5)
+      #expect(time.next(unwritten: 1_000 - step, at: now) == .seconds(5))
+    }
+    #expect(time.next(unwritten: 900, at: start + .seconds(28)) == .seconds(2))
+    #expect(time.next(unwritten: 800, at: start + .seconds(30)) == nil)
+    #expect(time.wrote(unwritten: 800, at: start + .seconds(31)) == .zero)
   }
 
   @Test func `a connection that waits for its answer is not closed for another one`() async throws {
@@ -120,6 +206,30 @@ import Testing
         "POST /connections/9/drain HTTP/1.1\r\nHost: localhost\r\n"
           + "Transfer-Encoding: chunked\r\n\r\n")
       for _ in 0..<20 { peer.send("40\r\n\(String(repeating: "x", count: 64))\r\n") }
+      #expect(PortReply(await peer.hearsEnd())?.status == 413)
+    }
+  }
+
+  @Test func `the bytes of a head are counted without those of a body`() async throws {
+    try await OpsStage.run { stage in
+      let line = "POST /connections/9/drain HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
+      let body = String(repeating: "x", count: 1_000)
+      func answer(_ length: Int) async throws -> String {
+        let peer = try await RawPeer.connect(to: stage.port)
+        let padding = String(repeating: "a", count: length - line.utf8.count - 26)
+        // A request before it is not counted either.
+        peer.send(line + "\r\n" + body)
+        await peer.hears("no connection 9")
+        peer.send(line + "Connection: close\r\nX: " + padding + "\r\n\r\n" + body)
+        return await peer.hearsEnd()
+      }
+      #expect(try await answer(8_192).components(separatedBy: "HTTP/1.1 404").count == 3)
+      #expect(try await answer(8_193).components(separatedBy: "HTTP/1.1 404").count == 2)
+      // What is around the bytes of a body has a bound too.
+      let peer = try await RawPeer.connect(to: stage.port)
+      peer.send(
+        "POST /connections/9/drain HTTP/1.1\r\nHost: localhost\r\n"
+          + "Transfer-Encoding: chunked\r\n\r\n1;" + String(repeating: "e", count: 20_000))
       #expect(PortReply(await peer.hearsEnd())?.status == 413)
     }
   }

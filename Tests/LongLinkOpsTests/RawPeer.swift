@@ -44,6 +44,9 @@ final class RawPeer: Sendable {
 
   func close() { channel.close(promise: nil) }
 
+  /// Says that nothing more is sent.
+  func endOutput() { channel.close(mode: .output, promise: nil) }
+
   /// Waits until the peer has said something, or has closed.
   @discardableResult
   func hears(_ text: String, times: Int = 1) async -> String {

@@ -79,28 +79,30 @@ final class PortCore {
 
   // MARK: Requests
 
-  /// Answers a request, now or within about a second.
-  func answer(_ request: PortRequest, _ reply: @escaping (PortAnswer) -> Void) {
-    if let refusal = refusal(of: request) { return reply(refusal) }
-    var isTrusted = true
-    if let verdict = tokens?.judge(
-      request.authorization, from: request.address?.group, at: .now())
-    {
-      switch verdict {
-      case .right: break
-      case .missing where request.isOfHealth: isTrusted = false
-      case .throttled(let seconds):
-        var answer = PortAnswer.problem(
-          .tooManyRequests, "too many wrong tokens came from this address", as: request.form)
-        answer.headers.append(("Retry-After", "\(seconds)"))
-        return reply(answer)
-      case .wrong:
-        noteWrongToken(of: request)
-        return reply(.unauthorized(request.form))
-      case .missing: return reply(.unauthorized(request.form))
-      }
+  /// What a client may see.
+  enum Admission {
+    case all
+    /// Whether the server is live and ready, in a word: the token is missing.
+    case health
+    case refusal(PortAnswer)
+  }
+
+  /// Judges who sends a request. Call it once for each.
+  func admission(of request: PortRequest) -> Admission {
+    if let refusal = refusal(of: request) { return .refusal(refusal) }
+    switch tokens?.judge(request.authorization, from: request.address?.group, at: .now()) {
+    case .right, nil: return .all
+    case .missing where request.isOfHealth: return .health
+    case .missing: return .refusal(.unauthorized(request.form))
+    case .wrong:
+      noteWrongToken(of: request)
+      return .refusal(.unauthorized(request.form))
+    case .throttled(let seconds):
+      var answer = PortAnswer.problem(
+        .tooManyRequests, "too many wrong tokens came from this address", as: request.form)
+      answer.headers.append(("Retry-After", "\(seconds)"))
+      return .refusal(answer)
     }
-    route(request, isTrusted: isTrusted, reply)
   }
 
   private func noteWrongToken(of request: PortRequest) {
@@ -126,9 +128,13 @@ final class PortCore {
     return nil
   }
 
-  private func route(
+  /// Answers a request that is admitted, now or within about a second.
+  func answer(
     _ request: PortRequest, isTrusted: Bool, _ reply: @escaping (PortAnswer) -> Void
   ) {
+    if request.method == .CONNECT {
+      return reply(.problem(.notImplemented, "this port is no proxy", as: request.form))
+    }
     switch request.path {
     case []: get(request, reply) { overview(request.form, reply) }
     case ["livez"]: get(request, reply) { liveness(isTrusted: isTrusted, reply) }

@@ -14,8 +14,8 @@ final class PortHandler: ChannelInboundHandler {
     case awaitingHead
     case awaitingEnd(HTTPRequestHead, body: Int)
     /// The request is whole, and its answer is made or written.
-    case answering(HTTPRequestHead)
-    /// The last answer was written, and what still comes is dropped.
+    case answering
+    /// The last answer is written, and what still comes is dropped.
     case discarding
     case closed
   }
@@ -23,17 +23,20 @@ final class PortHandler: ChannelInboundHandler {
   private let core: PortCore
   private var phase = Phase.awaitingHead
   private var context: ChannelHandlerContext?
-  /// The bytes that have arrived since the last request's head, before any parsing.
-  private var headBytes = 0
+  /// The bytes that have come behind the last head, or behind the end of its request.
+  private var bytesSince = 0
   /// Whether the connection has no place, so that it gets 503.
   private var isRefused = false
+  /// Whether the last whole request may see all.
+  private var isTrusted = false
   /// The rest of the answer; nil if there is none.
   private var rest: (() -> ByteBuffer?)?
-  private var closesBehindAnswer = false
-  /// The bytes that waited to be written when the client was last seen to take some.
-  private var unwritten = 0
+  private var isStreamed = false
+  /// Whether the connection ends behind the current request.
+  private var isLast = false
+  private var answerTime = AnswerTime(from: .now())
   private var timer: Scheduled<Void>?
-  /// Since when no request is whole.
+  /// When the connection was made, or has had its last answer.
   private(set) var idleSince = NIODeadline.now()
 
   private init(_ core: PortCore) {
@@ -45,34 +48,29 @@ final class PortHandler: ChannelInboundHandler {
     var limits = NIOHTTPDecoderLimitConfiguration()
     limits.maxHeaderFieldSize = PortLimits.head
     limits.maxHeaderListSize = PortLimits.head
+    // An answer to HEAD has no chunks.
+    var encoder = HTTPResponseEncoder.Configuration()
+    encoder.automaticallySetFramingHeaders = false
     let handler = PortHandler(core)
     let pipeline = channel.pipeline.syncOperations
     try pipeline.addHandler(ByteCounter(handler))
     try pipeline.configureHTTPServerPipeline(
-      withOutboundHeaderValidation: true, withEncoderConfiguration: .init(),
+      withOutboundHeaderValidation: true, withEncoderConfiguration: encoder,
       withDecoderLimitConfiguration: limits)
     try pipeline.addHandler(handler)
   }
 
-  /// Whether no request of the connection is whole, so that it can make room for another one.
-  var isIdle: Bool {
-    switch phase {
-    case .awaitingHead, .awaitingEnd, .discarding: true
-    case .answering, .closed: false
-    }
+  /// Whether a trusted request is being answered, so that the connection makes room for no other.
+  var isServed: Bool {
+    if case .answering = phase { isTrusted } else { false }
   }
 
   func channelActive(context: ChannelHandlerContext) {
     self.context = context
-    let (entry, evicted) = core.places.enter(self)
+    let (isPlace, evicted) = core.places.enter(self)
     evicted?.close()
-    switch entry {
-    case .place: wait(PortLimits.requestTime)
-    case .refusal:
-      isRefused = true
-      wait(PortLimits.refusalTime)
-    case nil: return close()
-    }
+    isRefused = !isPlace
+    wait(isPlace ? PortLimits.requestTime : PortLimits.refusalTime)
     context.read()
   }
 
@@ -84,6 +82,19 @@ final class PortHandler: ChannelInboundHandler {
     context.fireChannelInactive()
   }
 
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    // Whoever sends nothing more gets the answer to the last request.
+    if event as? ChannelEvent == .inputClosed {
+      isLast = true
+      switch phase {
+      case .answering: break
+      case .discarding where rest != nil: break
+      case .awaitingHead, .awaitingEnd, .discarding, .closed: close()
+      }
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+
   func errorCaught(context: ChannelHandlerContext, error: any Error) { close() }
 
   func close() {
@@ -93,11 +104,18 @@ final class PortHandler: ChannelInboundHandler {
 
   // MARK: The request
 
-  /// Notes bytes that have arrived, whatever they are.
-  fileprivate func bytesCame(_ count: Int) {
-    guard case .awaitingHead = phase else { return }
-    headBytes += count
-    if headBytes > PortLimits.head { close() }
+  /// Counts bytes that have come, which `parse` reads. Behind the last answer they are dropped.
+  fileprivate func bytesCame(_ count: Int, _ parse: () -> Void) {
+    if case .discarding = phase { return }
+    bytesSince += count
+    // It counts anew if a head is complete, or a request.
+    parse()
+    guard bytesSince > PortLimits.head else { return }
+    switch phase {
+    case .awaitingHead: close()
+    case .awaitingEnd(let head, _): refuse(head)
+    case .answering, .discarding, .closed: break
+    }
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -107,7 +125,6 @@ final class PortHandler: ChannelInboundHandler {
       phase = .awaitingEnd(head, body: count + bytes.readableBytes)
       if count + bytes.readableBytes > PortLimits.body { refuse(head) }
     case (.end, .awaitingEnd(let head, _)): requestEnded(head)
-    case (.end, .discarding): close()
     default: break
     }
   }
@@ -121,8 +138,12 @@ final class PortHandler: ChannelInboundHandler {
   }
 
   private func begin(_ head: HTTPRequestHead) {
-    headBytes = 0
+    bytesSince = 0
     phase = .awaitingEnd(head, body: 0)
+    // The bytes that it came with were not counted.
+    guard head.size <= PortLimits.head else { return close() }
+    // The parser takes nothing behind such a request.
+    if head.method == .CONNECT || head.headers.contains(name: "Upgrade") { isLast = true }
     if let length = head.headers.first(name: "Content-Length").flatMap(Int.init),
       length > PortLimits.body
     {
@@ -143,37 +164,48 @@ final class PortHandler: ChannelInboundHandler {
   }
 
   private func requestEnded(_ head: HTTPRequestHead) {
-    phase = .answering(head)
+    bytesSince = 0
+    phase = .answering
     timer?.cancel()
     timer = nil
+    let address = context?.channel.remoteAddress.flatMap(OperationsPort.address)
+    let local = context?.channel.localAddress.flatMap(OperationsPort.address)
+    let request = PortRequest(head, from: address, to: local)
     if isRefused {
       var answer = PortAnswer.problem(
-        .serviceUnavailable, "all connections of the port are in use", as: .text)
+        .serviceUnavailable, "all connections of the port are in use", as: request.form)
       answer.headers.append(("Retry-After", "1"))
       return write(answer, head)
     }
-    let address = context?.channel.remoteAddress.flatMap(OperationsPort.address)
-    let local = context?.channel.localAddress.flatMap(OperationsPort.address)
-    core.answer(PortRequest(head, from: address, to: local)) { self.write($0, head) }
+    switch core.admission(of: request) {
+    case .refusal(let answer): return write(answer, head)
+    case .health: break
+    case .all: isTrusted = true
+    }
+    // In a turn of its own: requests that wait behind this one arrive while its answer is written,
+    // and would be answered within that call.
+    context?.eventLoop.assumeIsolated().execute { [core, isTrusted] in
+      core.answer(request, isTrusted: isTrusted) { self.write($0, head) }
+    }
   }
 
   // MARK: The answer
 
   private func write(_ answer: PortAnswer, _ request: HTTPRequestHead) {
     guard let context else { return }
-    var isWhole = true
-    if case .discarding = phase { isWhole = false }
-    closesBehindAnswer = !isWhole || isRefused || !request.isKeepAlive
-    let isChunked = answer.length == nil && request.version == .http1_1
-    if answer.length == nil, !isChunked { closesBehindAnswer = true }
+    let hasBody = request.method != .HEAD
+    let isChunked = answer.length == nil && hasBody && request.version == .http1_1
+    let endsAtClose = answer.length == nil && hasBody && !isChunked
+    isLast = isLast || endsAtClose || !isTrusted || !request.isKeepAlive
     var headers = HTTPHeaders(answer.headers)
     if let length = answer.length { headers.add(name: "Content-Length", value: "\(length)") }
     if isChunked { headers.add(name: "Transfer-Encoding", value: "chunked") }
-    if closesBehindAnswer { headers.add(name: "Connection", value: "close") }
+    if isLast { headers.add(name: "Connection", value: "close") }
     let head = HTTPResponseHead(version: request.version, status: answer.status, headers: headers)
     context.write(wrapOutboundOut(.head(head)), promise: nil)
-    rest = request.method == .HEAD ? { nil } : answer.pieces()
-    wait(PortLimits.writeTime)
+    rest = hasBody ? answer.pieces() : { nil }
+    isStreamed = answer.length == nil
+    answerTime = AnswerTime(from: .now())
     writeOn()
   }
 
@@ -181,55 +213,62 @@ final class PortHandler: ChannelInboundHandler {
   private func writeOn() {
     guard let context, let rest else { return }
     guard let piece = rest() else { return endAnswer(context) }
-    context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(piece)))).assumeIsolated()
-      .whenSuccess {
-        self.wait(PortLimits.writeTime)
-        self.writeOn()
-      }
+    if isStreamed { answerTime = AnswerTime(from: .now()) }
+    let written = context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(piece))))
+    wait(answerTime.wrote(unwritten: unwritten, at: .now()))
+    written.assumeIsolated().whenSuccess { self.writeOn() }
   }
 
   private func endAnswer(_ context: ChannelHandlerContext) {
     rest = nil
-    guard closesBehindAnswer else {
+    guard isLast else {
       // Before the end is written: during that call, a request that waits may arrive.
       phase = .awaitingHead
+      isTrusted = false
       idleSince = .now()
       wait(PortLimits.requestTime)
       context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
       if case .awaitingHead = phase { context.read() }
       return
     }
-    context.writeAndFlush(wrapOutboundOut(.end(nil))).assumeIsolated().whenSuccess {
-      guard case .discarding = self.phase else { return self.close() }
-      // Closing with unread bytes would reset the connection, and the answer might be lost.
-      self.context?.close(mode: .output, promise: nil)
-      self.wait(PortLimits.discardTime)
-    }
+    let written = context.writeAndFlush(wrapOutboundOut(.end(nil)))
+    wait(answerTime.wrote(unwritten: unwritten, at: .now()))
+    written.assumeIsolated().whenSuccess { self.endOutput() }
+  }
+
+  /// Closes the connection once the client has closed it too, or has had some time for it: closing
+  /// with unread bytes would reset it, and the answer might be lost.
+  private func endOutput() {
+    guard let context else { return }
+    phase = .discarding
+    wait(PortLimits.discardTime)
+    context.close(mode: .output, promise: nil)
+    context.read()
   }
 
   // MARK: Time
 
-  /// Closes the connection after `time`, unless this is called again before.
+  /// Calls `timerFired` after `time`, unless this is called again before.
   private func wait(_ time: TimeAmount) {
     timer?.cancel()
     timer = context?.eventLoop.assumeIsolated().scheduleTask(in: time) { self.timerFired() }
-    unwritten = bufferedBytes
   }
 
   private func timerFired() {
     timer = nil
-    guard case .answering = phase else { return close() }
-    // A slow client gets its answer as long as it takes some of it.
-    if bufferedBytes < unwritten { wait(PortLimits.writeTime) } else { close() }
+    guard case .answering = phase,
+      let time = answerTime.next(unwritten: unwritten, at: .now())
+    else { return close() }
+    wait(time)
   }
 
   /// The bytes that wait to be written.
-  private var bufferedBytes: Int {
+  private var unwritten: Int {
     (try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
   }
 }
 
-/// Tells the connection's handler that bytes have come, before they are parsed.
+/// Tells the connection's handler of bytes that have come, before they are parsed.
 private final class ByteCounter: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
@@ -240,8 +279,16 @@ private final class ByteCounter: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    handler.bytesCame(unwrapInboundIn(data).readableBytes)
-    context.fireChannelRead(data)
+    handler.bytesCame(unwrapInboundIn(data).readableBytes) { context.fireChannelRead(data) }
+  }
+}
+
+extension HTTPRequestHead {
+  /// The bytes of the head, without spaces that have no meaning.
+  fileprivate var size: Int {
+    headers.reduce(method.rawValue.utf8.count + uri.utf8.count + 14) {
+      $0 + $1.name.utf8.count + $1.value.utf8.count + 4
+    }
   }
 }
 #endif

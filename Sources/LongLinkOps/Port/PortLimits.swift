@@ -7,14 +7,16 @@ internal import NIOCore
 enum PortLimits {
   /// The most connections, those that are refused with 503 not counted.
   static let connections = 16
-  /// The most connections that are refused with 503 at a time. Others are closed at once.
+  /// The most connections that wait to be refused with 503. The oldest makes room for another one.
   static let refusals = 16
-  /// The most bytes of a request's head.
+  /// The most bytes of a request's head, and of its body with what is around its chunks.
   static let head = 8_192
   /// The most bytes of a request's body.
   static let body = 1_024
   /// The most bytes that are read at once.
   static let readSize = 2_048
+  /// The size of the system's buffer for requests that are not read yet.
+  static let receiveBuffer = 16_384
   /// The size of the system's buffer for what a client has not read.
   static let sendBuffer = 65_536
   /// The most bytes of an answer that is not streamed.
@@ -29,7 +31,9 @@ enum PortLimits {
   static let refusalTime = TimeAmount.seconds(1)
   /// The time in which a client has to take some of an answer.
   static let writeTime = TimeAmount.seconds(5)
-  /// The time in which the end of a refused request is read and dropped.
+  /// The time in which a client has to take a whole answer, or a piece of one that is streamed.
+  static let answerTime = TimeAmount.seconds(30)
+  /// The time in which a client has to close after the last answer; what it sends is dropped.
   static let discardTime = TimeAmount.seconds(1)
   /// How long an answer waits for the server's loops.
   static let loopTime = TimeAmount.seconds(1)

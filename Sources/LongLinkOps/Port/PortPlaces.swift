@@ -1,36 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Operations
-/// The places of the port's connections. When all are taken, the connection that has been without
-/// a whole request for longest makes room for a new one.
+/// The places of the port's connections. When all are taken, one of the connections that have no
+/// trusted request makes room for a new one: the one that has had none for longest.
 struct PortPlaces {
-  enum Entry {
-    case place
-    /// All others run requests: the connection is refused when its request has come.
-    case refusal
-  }
-
   private var handlers: [PortHandler] = []
   private var refusals: [PortHandler] = []
 
   var all: [PortHandler] { handlers + refusals }
 
-  /// Gives a new connection a place, or that of a refused one; nil if there is neither. The caller
-  /// closes the connection that has made room.
-  mutating func enter(_ handler: PortHandler) -> (entry: Entry?, evicted: PortHandler?) {
-    var evicted: PortHandler?
-    if handlers.count >= PortLimits.connections {
-      let idlest = handlers.indices.filter { handlers[$0].isIdle }
-        .min { handlers[$0].idleSince < handlers[$1].idleSince }
-      guard let idlest else {
-        guard refusals.count < PortLimits.refusals else { return (nil, nil) }
-        refusals.append(handler)
-        return (.refusal, nil)
-      }
-      evicted = handlers.remove(at: idlest)
+  /// Gives a new connection a place, or else makes it one that is refused when its request has
+  /// come: `isPlace` is false. The caller closes the connection that has made room.
+  mutating func enter(_ handler: PortHandler) -> (isPlace: Bool, evicted: PortHandler?) {
+    guard handlers.count >= PortLimits.connections else {
+      handlers.append(handler)
+      return (true, nil)
     }
+    let idlest = handlers.indices.filter { !handlers[$0].isServed }
+      .min { handlers[$0].idleSince < handlers[$1].idleSince }
+    guard let idlest else {
+      let evicted = refusals.count >= PortLimits.refusals ? refusals.removeFirst() : nil
+      refusals.append(handler)
+      return (false, evicted)
+    }
+    let evicted = handlers.remove(at: idlest)
     handlers.append(handler)
-    return (.place, evicted)
+    return (true, evicted)
   }
 
   /// Frees the place of a connection that has ended.
