@@ -87,12 +87,16 @@ package final class LinkRecord {
     for observer in observers.all { observer.began(self) }
   }
 
-  /// Keeps an object of an observer. Call it once for each type.
+  /// Keeps an object of an observer. Call it once for each class.
   package func attach(_ object: AnyObject) { attachments.append(object) }
 
-  /// The object of this type that an observer has attached; nil if there is none.
+  /// The object of exactly this class that an observer has attached; nil if there is none.
   package func attachment<Object: AnyObject>(of type: Object.Type) -> Object? {
-    for object in attachments { if let found = object as? Object { return found } }
+    for object in attachments where Swift.type(of: object) == type {
+      // The object is of this class. A conditional cast takes long, and this is asked in each
+      // request.
+      return unsafe unsafeDowncast(object, to: Object.self)
+    }
     return nil
   }
 
