@@ -47,8 +47,9 @@ package final class LinkRecord {
   package var principal: PrincipalRecord?
   /// The security of the connection, once the link is open; nil without security.
   package private(set) var security: ConnectionSecurity?
-  /// Why the server has last asked the client to leave; nil if it has not, and on a client.
-  package var departure: Departure?
+  /// Why the server has first asked the client to leave, unless an operator has then ended the
+  /// connection; nil if it has not, and on a client.
+  package private(set) var departure: Departure?
   /// How often an item of this side had to wait for credit of the peer.
   package private(set) var creditStalls: UInt64 = 0
   /// The requests of this side that the link carried when it began to end, and the requests of the
@@ -98,6 +99,12 @@ package final class LinkRecord {
       return unsafe unsafeDowncast(object, to: Object.self)
     }
     return nil
+  }
+
+  /// Notes why the server asks the client to leave. Only the end by an operator replaces an earlier
+  /// reason, because the connection ends at once then.
+  package func departs(_ departure: Departure) {
+    if self.departure == nil || departure == .ended { self.departure = departure }
   }
 
   /// Notes that an item of this side has to wait for credit.

@@ -103,7 +103,7 @@ final class ServerConnection {
     }
     onDrained.append(completion)
     notice = notice ?? (drainNotice.code, drainNotice.reason)
-    link.record?.departure = drainNotice.departure
+    link.record?.departs(drainNotice.departure)
     // Only clients that can be told to move say that they have moved.
     if !drainNotice.awaitsMove || !link.connection.announcesLeaving { closesWhenUnused = true }
     let limit = lane.loop.now + bound
