@@ -15,6 +15,7 @@ extension ServerLane {
     }
     do throws(SocketError) {
       let transport = try accepted.adopt(on: loop)
+      takeChangedLimits()
       let limit = admission.accepted + configuration.timeouts.firstFrame.clampedNanoseconds
       greetings[admission.id] = ProxyGreeting(of: admission, transport, on: loop, until: limit) {
         [unowned self] outcome in

@@ -34,6 +34,7 @@ extension ServerLane {
     }
     client.leave(connection.peer)
     guard let number = client.ended() else { return }
+    takeChangedLimits()
     var absence = Absence(client: client, number: number, peer: connection.peer)
     let linger = configuration.identity.linger.clampedNanoseconds
     guard linger > 0, !isDraining,

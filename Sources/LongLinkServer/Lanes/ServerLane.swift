@@ -77,8 +77,8 @@ final class ServerLane {
     loop.driver.hosts(self)
   }
 
-  /// Takes over limits that have changed, for a new connection.
-  private func takeChangedLimits() {
+  /// Takes over limits that have changed.
+  func takeChangedLimits() {
     guard let change = shared.change(after: limitChange) else { return }
     (limitChange, configuration, settings) = (
       change.number, change.configuration, change.settings
