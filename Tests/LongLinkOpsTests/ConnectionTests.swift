@@ -100,6 +100,80 @@ import Testing
     }
   }
 
+  @Test func `a drained client has its next connection before it leaves this one`() async throws {
+    let events = Watched<[String]>([])
+    try await OpsStage.run(routes: { server in
+      server.onConnectionOpened { _ in events.change { $0.append("opened") } }
+      server.onConnectionEnded { _ in events.change { $0.append("ended") } }
+    }) { stage in
+      _ = try await stage.client()
+      #expect(try await stage.send("POST", "/connections/1/drain").status == 202)
+      await events.until { $0.count == 3 }
+      #expect(events.value == ["opened", "opened", "ended"])
+      try await untilClosed(1, "drained", stage)
+    }
+  }
+
+  @Test func `the first reason to leave is told, unless an operator ends the connection`()
+    async throws
+  {
+    try await OpsStage.run(server: {
+      $0.identity.authenticate = { _ in Authentication(Principal("one")) }
+    }) { stage in
+      let client = try await stage.client { $0.identity.credential = { Array("one".utf8) } }
+      let hanging = Task { try? await client.request(OpsStage.hang, []) }
+      try await until { try await stage.metric("longlink_requests_running") == 1 }
+      #expect(await stage.server.endConnections(of: "one", within: .seconds(3_600)) == 1)
+      #expect(try await stage.send("POST", "/connections/1/drain").status == 202)
+      hanging.cancel()
+      try await untilClosed(1, "credential", stage)
+
+      let again = Task { try? await client.request(OpsStage.hang, []) }
+      try await until { try await stage.metric("longlink_requests_running") == 1 }
+      let page: ConnectionPage = try await stage.json("/connections")
+      let id = try #require(page.connections.last?.id)
+      for command in ["drain", "close"] {
+        #expect(try await stage.send("POST", "/connections/\(id)/\(command)").status == 202)
+      }
+      try await untilClosed(id, "operator", stage)
+      again.cancel()
+    }
+  }
+
+  @Test func `a time that has changed holds for a proxy's next connection`() async throws {
+    try await OpsStage.run(server: {
+      $0.addresses.proxies = [AddressRange("127.0.0.1")!]
+      $0.timeouts.firstFrame = .seconds(3_600)
+    }) { stage in
+      var changed = stage.server.configuration
+      changed.timeouts.firstFrame = .milliseconds(50)
+      stage.server.change(to: changed)
+      let port = Int(stage.server.endpoint.description.split(separator: ":").last ?? "") ?? 0
+      // It names no client.
+      let proxy = try await RawPeer.connect(to: port)
+      try await until { proxy.heard.value.isClosed }
+      proxy.close()
+    }
+  }
+
+  @Test func `a limit that has changed holds for absent clients`() async throws {
+    let left = Watched(0)
+    try await OpsStage.run(
+      server: { $0.identity.linger = .seconds(3_600) },
+      routes: { server in
+        server.onDisconnect { _ in left.change { $0 += 1 } }
+      }
+    ) { stage in
+      let clients = [try await stage.client(), try await stage.client()]
+      var changed = stage.server.configuration
+      changed.limits.maxConnections = 1
+      stage.server.change(to: changed)
+      for client in clients { await client.close(within: .zero) }
+      // There is room for one absent client.
+      try await until { left.value == 1 }
+    }
+  }
+
   @Test func `a close ends it at once, and says what was under way`() async throws {
     try await OpsStage.run { stage in
       let client = try await stage.client()

@@ -53,7 +53,8 @@ package struct ServerLoopVisit {
   }
 
   /// Drains the connection with this number: its client is told to leave, and it ends when nothing
-  /// runs on it any more. Nil if the loop has no such open connection.
+  /// runs on it any more and, if the client can be told to move, it has its next one. Nil if the
+  /// loop has no such open connection.
   package func drain(_ id: UInt64) -> ConnectionView? {
     end(id, reason: "an operator drains this connection", as: .drained, within: Self.drainBound)
   }
@@ -74,7 +75,7 @@ package struct ServerLoopVisit {
     view.isDraining = true
     let notice = DrainNotice(
       reason: reason, as: departure, lane.configuration, spread: .zero, retryAfter: .zero,
-      alternatives: [])
+      alternatives: [], goesOn: departure == .drained && !lane.isDraining)
     connection.drain(within: bound, notice) {}
     return view
   }
