@@ -91,11 +91,8 @@ import Testing
       peer.send([UInt8](repeating: 0xFF, count: 64))
       // The goaway has come, and the server waits until the client closes.
       await peer.heard.until { !$0.bytes.isEmpty }
-      try await until {
-        let metrics = try await stage.request("/metrics")
-        return metrics.metric("longlink_connections{state=\"draining\"}") == 1
-          || metrics.metric("longlink_connections_ended_total{reason=\"violation\"}") == 1
-      }
+      // It had never opened, so that it is none of those that drain.
+      #expect(try await stage.metric("longlink_connections{state=\"draining\"}") == 0)
       peer.close()
       try await until {
         try await stage.metric("longlink_connections_ended_total{reason=\"violation\"}") == 1

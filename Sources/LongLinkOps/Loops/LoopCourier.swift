@@ -5,9 +5,10 @@ internal import LongLinkCore
 internal import LongLinkServer
 internal import LongLinkTransport
 internal import NIOCore
+internal import Synchronization
 
-/// Puts the port's questions to one loop of the server, one at a time, so that little waits on a
-/// loop that hangs. It is used on the port's thread.
+/// Puts the port's questions to one loop of the server. Of each kind at most one is under way, so
+/// that little waits on a loop that hangs. It is used on the port's thread.
 final class LoopCourier {
   /// A question, which returns what the port's thread does with the answer.
   typealias Question = @Sendable (ServerLoopVisit) -> @Sendable () -> Void
@@ -20,15 +21,15 @@ final class LoopCourier {
   let index: Int
   let loop: ServerLoop
   private let thread: PortThread
+  private let pulse = LoopPulse()
   private var waiting: [Waiting] = []
   private var isAsking = false
-  /// When the loop has last run a job for the port.
-  private var answered = NIODeadline.now()
-  private var asked = NIODeadline.now()
-  /// How long the loop took for the last question, in nanoseconds.
+  private var isPinging = false
+  private var isSurveying = false
+  /// How long the loop took to begin its last survey, in nanoseconds.
   private(set) var delay: Int64 = 0
   /// The last survey and figures of the loop; nil before the first ones.
-  var latest: LoopReport?
+  private(set) var latest: LoopReport?
 
   init(_ index: Int, _ loop: ServerLoop, on thread: PortThread) {
     self.index = index
@@ -36,13 +37,11 @@ final class LoopCourier {
     self.thread = thread
   }
 
-  /// The milliseconds since the loop has run a job for the port.
-  var silence: Int64 { max(0, (NIODeadline.now() - answered).nanoseconds / 1_000_000) }
+  /// When the loop has last run a job for the port; at first, when the port began to watch it.
+  var ran: NIODeadline { pulse.last }
 
-  /// Whether the loop has run a job for the port within 1 s. Call it after a question.
-  ///
-  /// A loop that lives can be too slow for a whole survey.
-  var isLive: Bool { silence < PortLimits.loopTime.nanoseconds / 1_000_000 }
+  /// The milliseconds since the loop has run a job for the port.
+  var silence: Int64 { max(0, (NIODeadline.now() - ran).nanoseconds / 1_000_000) }
 
   /// The type of the request whose handler runs on the loop now; nil if none is known to.
   var handler: MessageType? { loop.loop.handler.type }
@@ -61,9 +60,9 @@ final class LoopCourier {
     guard !waiting.isEmpty else { return }
     let next = waiting.removeFirst()
     isAsking = true
-    asked = now
     let courier = NIOLoopBound(self, eventLoop: thread.loop)
-    loop.visit { [thread] (visit: ServerLoopVisit) in
+    loop.visit { [thread, pulse] (visit: ServerLoopVisit) in
+      pulse.beat()
       // If the loop is too late for the one who asked, nothing is done any more.
       let conclude = NIODeadline.now() < next.until ? next.question(visit) : nil
       thread.loop.execute {
@@ -75,15 +74,63 @@ final class LoopCourier {
 
   private func returned() {
     isAsking = false
-    answered = .now()
-    delay = (answered - asked).nanoseconds
     askNext()
   }
+
+  /// Lets the loop run a job, unless one is under way, and calls `then` afterwards.
+  func ping(then: @escaping () -> Void) {
+    guard !isPinging else { return }
+    isPinging = true
+    let bound = NIOLoopBound((courier: self, then: then), eventLoop: thread.loop)
+    loop.visit { [thread, pulse] _ in
+      pulse.beat()
+      thread.loop.execute {
+        bound.value.courier.isPinging = false
+        bound.value.then()
+      }
+    }
+  }
+
+  /// Surveys the loop, unless a survey is under way, and calls `then` when `latest` has it.
+  func survey(_ watch: ServerWatch, then: @escaping () -> Void) {
+    guard !isSurveying else { return }
+    isSurveying = true
+    let asked = NIODeadline.now()
+    let bound = NIOLoopBound((courier: self, then: then), eventLoop: thread.loop)
+    loop.visit { [thread, pulse] visit in
+      let began = NIODeadline.now()
+      pulse.beat()
+      // Before the survey, which counts what the connections have that end meanwhile.
+      let figures = watch.figures ?? Figures()
+      visit.survey {
+        pulse.beat()
+      } then: { survey in
+        let report = LoopReport(survey: survey, figures: figures, began: began)
+        thread.loop.execute {
+          let courier = bound.value.courier
+          (courier.isSurveying, courier.latest) = (false, report)
+          courier.delay = (began - asked).nanoseconds
+          bound.value.then()
+        }
+      }
+    }
+  }
+}
+
+/// When a loop has last run a job for the port. The loop sets it, and any thread may read it.
+private final class LoopPulse: Sendable {
+  private let nanoseconds = Atomic(NIODeadline.now().uptimeNanoseconds)
+
+  var last: NIODeadline { .uptimeNanoseconds(nanoseconds.load(ordering: .relaxed)) }
+
+  func beat() { nanoseconds.store(NIODeadline.now().uptimeNanoseconds, ordering: .relaxed) }
 }
 
 /// What a loop has last told.
 struct LoopReport: Sendable {
   let survey: LaneSurvey
   let figures: Figures
+  /// When the loop began to tell it.
+  let began: NIODeadline
 }
 #endif

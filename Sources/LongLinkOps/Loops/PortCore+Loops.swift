@@ -5,8 +5,6 @@ internal import LongLinkServer
 internal import NIOCore
 
 extension PortCore {
-  /// The connections that are visited in one turn of a loop: some 100 µs.
-  private static let slice = 256
   /// The connections that are described in one turn of a loop: each has some texts.
   private static let descriptions = 32
 
@@ -23,68 +21,47 @@ extension PortCore {
     }
   }
 
-  /// Asks each loop whether it runs: returns true for those that do.
-  func pingLoops(then: @escaping ([Bool]) -> Void) {
-    askLoops { _ in
-      true
-    } then: {
-      then($0.map { $0 ?? false })
+  // MARK: Waits
+
+  /// Asks each loop whether it runs. However many requests do, each loop has one ping at a time.
+  func pingLoops(then: @escaping ([LoopAnswer]) -> Void) { wait(for: .ping, then: then) }
+
+  /// Surveys all loops. However many requests do, each loop has one survey at a time. The reports
+  /// are those of the couriers.
+  func survey(then: @escaping ([LoopAnswer]) -> Void) { wait(for: .survey, then: then) }
+
+  private func wait(for goal: LoopWait.Goal, then: @escaping ([LoopAnswer]) -> Void) {
+    let wait = LoopWait(for: goal, of: couriersNow, then: then)
+    guard !wait.isOver else { return wait.end() }
+    waits.append(wait)
+    for courier in wait.couriers { ask(courier, for: goal) }
+    let deadline = wait.began + PortLimits.loopTime
+    let port = thread.loop.assumeIsolated()
+    wait.timer = port.scheduleTask(deadline: deadline - PortLimits.lastPing) {
+      // Those that have answered long ago may hang too by now.
+      for courier in wait.couriers { self.ask(courier, for: .ping) }
+      wait.timer = port.scheduleTask(deadline: deadline) { self.end(wait) }
     }
   }
 
-  // MARK: Surveys
-
-  /// Surveys all loops, and calls `then` with those that did not answer in time. The reports are
-  /// those of the couriers.
-  ///
-  /// One survey runs at a time, so that many requests cost the loops no more than one.
-  func survey(then: @escaping (_ incomplete: [Int]) -> Void) {
-    surveyWaiters.append(then)
-    if !isSurveying { surveyNow() }
-  }
-
-  private func surveyNow() {
-    guard !surveyWaiters.isEmpty else { return }
-    isSurveying = true
-    let waiters = surveyWaiters
-    surveyWaiters = []
-    surveyNumber += 1
-    let number = surveyNumber
-    let couriers = couriersNow
-    _ = LoopRound<LoopReport>(couriers, on: thread) { round, courier in
-      round.ask(courier) { [watch] visit in
-        visit.beginSurvey(number)
-        return (visit.ids, watch.figures)
-      } then: { round, basis in
-        guard let figures = basis.1 else { return round.answer(courier.index, nil) }
-        self.visit(basis.0.sorted()[...], number, figures, courier, in: round)
-      }
-    } then: { reports in
-      for (courier, report) in zip(couriers, reports) {
-        if let report { courier.latest = report }
-      }
-      let incomplete = reports.indices.filter { reports[$0] == nil }
-      self.isSurveying = false
-      for waiter in waiters { waiter(incomplete) }
-      self.surveyNow()
+  private func ask(_ courier: LoopCourier, for goal: LoopWait.Goal) {
+    switch goal {
+    case .ping: courier.ping { self.heard(of: courier) }
+    case .survey: courier.survey(watch) { self.heard(of: courier) }
     }
   }
 
-  private func visit(
-    _ ids: ArraySlice<UInt64>, _ number: UInt64, _ figures: Figures, _ courier: LoopCourier,
-    in round: LoopRound<LoopReport>
-  ) {
-    let slice = ids.prefix(Self.slice)
-    let rest = ids.dropFirst(Self.slice)
-    let isLast = rest.isEmpty
-    round.ask(courier) { visit in
-      visit.survey(slice, in: number)
-      return isLast ? visit.endSurvey(number) : nil
-    } then: { round, survey in
-      guard isLast else { return self.visit(rest, number, figures, courier, in: round) }
-      round.answer(
-        courier.index, survey.map { LoopReport(survey: $0, figures: figures) })
+  /// Ends the waits that are over. What a loop did before a request is not what that waits for.
+  private func heard(of courier: LoopCourier) {
+    for wait in waits where wait.couriers.contains(where: { $0 === courier }) {
+      if wait.isOver { end(wait) } else if !wait.has(courier) { ask(courier, for: wait.goal) }
     }
+  }
+
+  private func end(_ wait: LoopWait) {
+    guard let index = waits.firstIndex(where: { $0 === wait }) else { return }
+    waits.remove(at: index)
+    wait.end()
   }
 
   // MARK: Connections

@@ -50,9 +50,9 @@ final class ManagerReports {
     case .draining: tellStopping()
     }
     guard let watchdog = manager.watchdog, due <= .now() else { return lookAgain() }
-    core.pingLoops { [weak self] answered in
+    core.pingLoops { [weak self] answers in
       guard let self else { return }
-      if !answered.contains(false), tell("WATCHDOG=1") { due = .now() + watchdog }
+      if answers.allSatisfy(\.isLive), tell("WATCHDOG=1") { due = .now() + watchdog }
       lookAgain()
     }
   }

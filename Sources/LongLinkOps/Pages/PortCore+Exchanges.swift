@@ -8,8 +8,9 @@ internal import LongLinkServer
 extension PortCore {
   private struct Exchanges: Encodable {
     let methods: [Method]
-    /// The loops that did not answer; nil if all did.
+    /// The loops that did not answer, with the age of what they have told; nil if all did.
     let incomplete: [Int]?
+    let stale: [StaleLoop]?
     /// The number of methods for which the page has no room; nil if there are none.
     let leftOut: Int?
   }
@@ -46,7 +47,7 @@ extension PortCore {
   }
 
   func exchanges(_ form: PortRequest.Form, _ reply: @escaping (PortAnswer) -> Void) {
-    survey { incomplete in
+    survey { answers in
       let now = self.nowOfLoops
       let all = self.totals.methods.filter { !$0.slowest.isEmpty || !$0.failed.isEmpty }
       var (methods, texts, size) = ([Method](), [String](), 0)
@@ -66,23 +67,22 @@ extension PortCore {
         reply(
           .json(
             Exchanges(
-              methods: methods, incomplete: incomplete.isEmpty ? nil : incomplete,
+              methods: methods, incomplete: answers.stale?.map(\.loop), stale: answers.stale,
               leftOut: leftOut == 0 ? nil : leftOut)))
       case .text:
-        let notes = self.notes(incomplete, leftOut).map { $0 + "\n" }
+        let notes = self.notes(answers, leftOut).map { $0 + "\n" }
         reply(.text((texts + notes).joined(separator: "\n")))
       case .html:
         var page = HTMLPage("Exchanges", refresh: 5)
         page.body =
-          texts.joined() + self.notes(incomplete, leftOut).map { "<p>\($0)</p>" }.joined()
+          texts.joined() + self.notes(answers, leftOut).map { "<p>\($0)</p>" }.joined()
         reply(.html(page))
       }
     }
   }
 
-  private func notes(_ incomplete: [Int], _ leftOut: Int) -> [String] {
-    [PageText.note(of: incomplete), PageText.note(ofLeftOut: leftOut, "methods")]
-      .filter { !$0.isEmpty }
+  private func notes(_ answers: [LoopAnswer], _ leftOut: Int) -> [String] {
+    answers.notes + [PageText.note(ofLeftOut: leftOut, "methods")].filter { !$0.isEmpty }
   }
 
   private func text(of method: Method, _ form: PortRequest.Form) -> String {

@@ -25,9 +25,9 @@ extension PortCore {
   }
 
   func liveness(isTrusted: Bool, _ reply: @escaping (PortAnswer) -> Void) {
-    pingLoops { answered in
-      let isLive = !answered.contains(false)
-      let loops = self.loopStates(answered)
+    pingLoops { answers in
+      let isLive = answers.allSatisfy(\.isLive)
+      let loops = self.loopStates(answers)
       reply(
         .json(
           Liveness(live: isLive, loops: isTrusted ? loops : nil),
@@ -36,17 +36,18 @@ extension PortCore {
   }
 
   /// The states of the loops, some of which have answered.
-  func loopStates(_ answered: [Bool]) -> [LoopState] {
-    zip(couriersNow, answered).map { courier, isLive in
-      LoopState(
-        loop: courier.index, live: isLive, ranMsAgo: courier.silence,
-        blockedBy: Nullable(isLive ? nil : courier.handler.map { name(of: $0) }))
+  func loopStates(_ answers: [LoopAnswer]) -> [LoopState] {
+    answers.map { answer in
+      let courier = answer.courier
+      return LoopState(
+        loop: courier.index, live: answer.isLive, ranMsAgo: courier.silence,
+        blockedBy: Nullable(answer.isLive ? nil : courier.handler.map { name(of: $0) }))
     }
   }
 
   func readiness(isTrusted: Bool, _ reply: @escaping (PortAnswer) -> Void) {
-    pingLoops { answered in
-      let reasons = self.objections(answered)
+    pingLoops { answers in
+      let reasons = self.objections(answers)
       reply(
         .json(
           Readiness(ready: reasons.isEmpty, reasons: isTrusted ? reasons : nil),
@@ -55,14 +56,14 @@ extension PortCore {
   }
 
   /// Why the server should get no new clients; empty if it should.
-  func objections(_ answered: [Bool]) -> [String] {
+  func objections(_ answers: [LoopAnswer]) -> [String] {
     var reasons: [String] = []
     switch server.standing {
     case .starting: reasons.append("starting")
     case .ready: break
     case .draining: reasons.append("draining")
     }
-    if answered.contains(false) { reasons.append("loops") }
+    if !answers.allSatisfy(\.isLive) { reasons.append("loops") }
     if server.isFull { reasons.append("limit") }
     return reasons
   }

@@ -7,11 +7,11 @@ internal import LongLinkServer
 /// Prometheus' text format, version 0.0.4.
 extension PortCore {
   func metrics(_ reply: @escaping (PortAnswer) -> Void) {
-    survey { _ in
+    survey { answers in
       let totals = self.totals
       let pages = MetricsText(totals)
-      let loops = self.couriersNow.map(\.isLive)
-      let isReady = self.objections(loops).isEmpty
+      let loops = answers.map { ($0.isLive, $0.courier.age) }
+      let isReady = self.objections(answers).isEmpty
       // Each method is a piece, which is made when the one before was taken.
       var next = 0
       reply(
@@ -38,6 +38,9 @@ struct MetricsText {
   init(_ totals: ServerTotals) {
     self.totals = totals
   }
+
+  /// Whether a loop lives, and the age of its figures in milliseconds, if there are any.
+  typealias Loop = (isLive: Bool, age: Int64?)
 
   private static let call = "rpc_server_call_duration_seconds"
 
@@ -74,7 +77,7 @@ struct MetricsText {
   }
 
   /// What stands behind the methods.
-  func rest(loops: [Bool], isReady: Bool) -> String {
+  func rest(loops: [Loop], isReady: Bool) -> String {
     connections + traffic + server(loops: loops, isReady: isReady)
   }
 
@@ -131,7 +134,7 @@ struct MetricsText {
         "longlink_short_links_total", "counter", "Requests over HTTP.", totals.shortLinks)
   }
 
-  private func server(loops: [Bool], isReady: Bool) -> String {
+  private func server(loops: [Loop], isReady: Bool) -> String {
     Self.family(
       "longlink_requests_running", "gauge", "Requests whose response is not sent yet.",
       UInt64(totals.requestsRunning))
@@ -147,8 +150,15 @@ struct MetricsText {
         "Turns of the server's own loops that work blocked for longer than 200 ms.",
         totals.shared.turnsTooLong)
       + Self.family(
-        "longlink_loop_live", "gauge", "Whether a loop has answered this scrape within a second.",
-        loops.enumerated().map { ("loop", "\($0.offset)", $0.element ? 1 : 0) })
+        "longlink_loop_live", "gauge", "Whether a loop has run a job within 1 s of this scrape.",
+        loops.enumerated().map { ("loop", "\($0.offset)", $0.element.isLive ? 1 : 0) })
+      + Self.header(
+        "longlink_loop_figures_age_seconds", "gauge", "The age of what a loop has last told.")
+      + loops.enumerated().compactMap { index, loop in
+        loop.age.map { age in
+          "longlink_loop_figures_age_seconds{loop=\"\(index)\"} \(Double(age) / 1_000)\n"
+        }
+      }.joined()
       + Self.family(
         "longlink_ready", "gauge", "Whether /readyz answers 200.", isReady ? 1 : 0)
   }

@@ -20,6 +20,8 @@ extension PortCore {
     let queuedBytes: Int
     let memoryBytes: Int
     let loops: [LoopState]
+    /// The loops whose figures are old; nil if there are none.
+    let stale: [StaleLoop]?
     let methods: [Method]
     /// The number of methods for which the page has no room; nil if there are none.
     let leftOut: Int?
@@ -77,17 +79,15 @@ extension PortCore {
 
   /// Keeps the values of this instant for charts and rates.
   func sample(then: @escaping () -> Void) {
-    survey { incomplete in
-      self.history.add(self.sample(incomplete))
+    survey { answers in
+      self.history.add(self.sample(answers))
       then()
     }
   }
 
-  private func sample(_ incomplete: [Int]) -> History.Sample {
+  private func sample(_ answers: [LoopAnswer]) -> History.Sample {
     let totals = totals
-    let delays = couriersNow.map { courier in
-      incomplete.contains(courier.index) ? 1_000 : Double(courier.delay) / 1e6
-    }
+    let delays = answers.map { $0.isWhole ? Double($0.courier.delay) / 1e6 : 1_000 }
     return History.Sample(
       at: .now(), times: totals.times, errors: totals.errors,
       bytesIn: totals.counters.bytesReceived, bytesOut: totals.counters.bytesSent,
@@ -96,27 +96,26 @@ extension PortCore {
   }
 
   func overview(_ form: PortRequest.Form, _ reply: @escaping (PortAnswer) -> Void) {
-    survey { incomplete in
-      let now = self.sample(incomplete)
-      let page = self.overview(now)
+    survey { answers in
+      let now = self.sample(answers)
+      let page = self.overview(now, answers)
       switch form {
       case .json: reply(.json(page))
-      case .text: reply(.text(self.text(of: page, self.charts(now))))
-      case .html: reply(.html(self.html(of: page, self.charts(now))))
+      case .text: reply(.text(self.text(of: page, answers.notes, self.charts(now))))
+      case .html: reply(.html(self.html(of: page, answers.notes, self.charts(now))))
       }
     }
   }
 
-  private func overview(_ now: History.Sample) -> Overview {
+  private func overview(_ now: History.Sample, _ answers: [LoopAnswer]) -> Overview {
     let totals = totals
     let rates = history.rates(until: now)
-    let answered = couriersNow.map(\.isLive)
-    let reasons = objections(answered)
+    let reasons = objections(answers)
     let (methods, leftOut) = methods(totals)
     func rounded(_ value: Double?) -> Double { ((value ?? 0) * 1_000).rounded() / 1_000 }
     return Overview(
       name: server.configuration.name, upSeconds: (.now() - started).nanoseconds / 1_000_000_000,
-      live: !answered.contains(false), ready: reasons.isEmpty, reasons: reasons,
+      live: answers.allSatisfy(\.isLive), ready: reasons.isEmpty, reasons: reasons,
       connections: Connections(
         open: totals.open, draining: totals.draining, handshakes: totals.shared.handshakes,
         most: server.configuration.limits.maxConnections),
@@ -126,8 +125,8 @@ extension PortCore {
         bytesIn: rounded(rates?.bytesIn), bytesOut: rounded(rates?.bytesOut),
         drops: rounded(rates?.drops)),
       latency: Latency(rates?.times), queuedBytes: totals.queuedBytes,
-      memoryBytes: max(0, totals.shared.bytesHeld), loops: loopStates(answered),
-      methods: methods, leftOut: leftOut == 0 ? nil : leftOut,
+      memoryBytes: max(0, totals.shared.bytesHeld), loops: loopStates(answers),
+      stale: answers.stale, methods: methods, leftOut: leftOut == 0 ? nil : leftOut,
       ended: Dictionary(
         uniqueKeysWithValues: totals.figures.ended.map { ($0.key.rawValue, $0.value) }),
       drops: Dictionary(
@@ -218,9 +217,9 @@ extension PortCore {
   private static let loopHeadings = ["loop", "state", "ran", "blocked by"]
   private static let methodHeadings = ["method", "requests", "errors", "50 %", "99 %"]
 
-  private func text(of page: Overview, _ charts: [Chart]) -> String {
+  private func text(of page: Overview, _ notes: [String], _ charts: [Chart]) -> String {
     let name = page.name.isEmpty ? "longlink" : page.name
-    return "\(name): \(state(of: page))\n\n"
+    return "\(name): \(state(of: page))\n\(notes.map { $0 + "\n" }.joined())\n"
       + TextTable.of(["", ""], facts(of: page).map { [$0.0, $0.1] }).drop { $0 == "\n" } + "\n"
       + TextTable.of(
         ["now", "", "last ten minutes"], charts.map { [$0.value, $0.title, $0.blocks] },
@@ -231,11 +230,12 @@ extension PortCore {
       + (page.leftOut.map { PageText.note(ofLeftOut: $0, "methods") + "\n" } ?? "")
   }
 
-  private func html(of page: Overview, _ charts: [Chart]) -> HTMLPage {
+  private func html(of page: Overview, _ notes: [String], _ charts: [Chart]) -> HTMLPage {
     var html = HTMLPage(page.name.isEmpty ? "LongLink" : page.name, refresh: 2)
     let isWell = page.live && page.ready
     html.body =
       "<p class=\"\(isWell ? "soft" : "bad")\">\(HTMLPage.escaped(state(of: page)))</p>"
+      + notes.map { "<p class=\"bad\">\($0)</p>" }.joined()
       + "<div class=\"cards\">\(charts.map(\.html).joined())</div>"
     html.addTable([], facts(of: page).map { HTMLPage.row([$0.0, HTMLPage.escaped($0.1)]) })
     html.body += "<h2>Loops</h2>"

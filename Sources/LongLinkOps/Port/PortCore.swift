@@ -25,9 +25,9 @@ final class PortCore {
   private var reports: ManagerReports?
   private let log: PeerLog
 
-  var surveyWaiters: [([Int]) -> Void] = []
-  var isSurveying = false
-  var surveyNumber: UInt64 = 0
+  /// The requests that wait for loops.
+  var waits: [LoopWait] = []
+  private(set) var isStopped = false
 
   /// How often the values for the charts are taken.
   private static let sampleTime = TimeAmount.seconds(5)
@@ -45,8 +45,10 @@ final class PortCore {
     tokens = configuration.token.map(TokenGuard.init)
   }
 
-  /// Begins to take values for the charts, and to tell the service manager about the server.
+  /// Begins to take values for the charts, and to tell the service manager about the server, unless
+  /// the port was stopped meanwhile.
   func start() {
+    guard !isStopped else { return }
     reports = ManagerReports(self)
     let core = NIOLoopBound(self, eventLoop: thread.loop)
     sampling = thread.loop.scheduleRepeatedTask(initialDelay: .zero, delay: Self.sampleTime) { _ in
@@ -56,9 +58,12 @@ final class PortCore {
 
   /// Ends all connections.
   func stop() {
+    isStopped = true
     sampling?.cancel()
     reports?.stop()
     reports = nil
+    for wait in waits { wait.timer?.cancel() }
+    waits = []
     for handler in places.all { handler.close() }
   }
 

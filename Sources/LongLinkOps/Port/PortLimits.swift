@@ -37,5 +37,7 @@ enum PortLimits {
   static let discardTime = TimeAmount.seconds(1)
   /// How long an answer waits for the server's loops.
   static let loopTime = TimeAmount.seconds(1)
+  /// How long before its end a wait asks the loops once more whether they run.
+  static let lastPing = TimeAmount.milliseconds(100)
 }
 #endif

@@ -43,7 +43,15 @@ extension ServerLane: TurnHandler {
     if !sweeps.isRunning { sweepOn() }
   }
 
-  func turnEnds(token: UInt64) { sweepOn() }
+  /// What goes on at the end of a turn.
+  enum Turn: UInt64 {
+    case sweep
+    case survey
+  }
+
+  func turnEnds(token: UInt64) {
+    if token == Turn.survey.rawValue { surveyOn() } else { sweepOn() }
+  }
 
   private func sweepOn() {
     let line = sweeps.drains.isEmpty ? \Sweeps.broadcasts : \Sweeps.drains
@@ -73,7 +81,7 @@ extension ServerLane: TurnHandler {
   /// for the next turn, since each turn has one slice.
   private func sweepLater() {
     sweeps.isRunning = !sweeps.drains.isEmpty || !sweeps.broadcasts.isEmpty
-    if sweeps.isRunning { loop.atEndOfTurn(self, token: 0) }
+    if sweeps.isRunning { loop.atEndOfTurn(self, token: Turn.sweep.rawValue) }
   }
 
   /// The numbers of connections for which a condition holds, in the order of their acceptance.

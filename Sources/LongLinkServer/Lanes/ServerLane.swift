@@ -40,7 +40,7 @@ final class ServerLane {
   /// The number of short links that this lane has taken.
   private(set) var shortLinks: UInt64 = 0
   /// The survey of all connections that is under way; nil if there is none.
-  var survey: LaneSurvey?
+  var survey: SurveyRun?
   /// When the drain ends, and its notice. Nil before the drain; during it, new connections are
   /// closed.
   private var draining: (until: LinkInstant, notice: DrainNotice)?

@@ -21,7 +21,7 @@ package struct ServerLoop: Sendable {
 }
 
 /// What can be asked and done on a loop of a server, within one call. A loop with many connections
-/// serves other work in between if `survey` and `connections` are called for a slice of them.
+/// serves other work in between if `connections` is called for a slice of them.
 package struct ServerLoopVisit {
   let lane: ServerLane
 
@@ -31,20 +31,12 @@ package struct ServerLoopVisit {
   /// The numbers of all connections, in no particular order: to sort them takes the loop too long.
   package var ids: [UInt64] { Array(lane.connections.keys) }
 
-  /// Begins a survey of all connections, which replaces an unfinished one.
-  package func beginSurvey(_ number: UInt64) { lane.survey = LaneSurvey(number, of: lane) }
-
-  /// Adds connections to the survey: call it for all in ascending order.
-  package func survey(_ ids: ArraySlice<UInt64>, in number: UInt64) {
-    guard lane.survey?.number == number else { return }
-    for id in ids { lane.survey?.add(id, lane.connections[id]) }
-  }
-
-  /// Ends the survey, and returns it; nil if it was replaced.
-  package func endSurvey(_ number: UInt64) -> LaneSurvey? {
-    guard let survey = lane.survey, survey.number == number else { return nil }
-    lane.survey = nil
-    return survey
+  /// Surveys all connections in as many turns as it takes, and calls `eachTurn` in each of them. A
+  /// further survey replaces one that is under way.
+  package func survey(
+    eachTurn: @escaping () -> Void = {}, then: @escaping (LaneSurvey) -> Void
+  ) {
+    lane.survey(eachTurn: eachTurn, then: then)
   }
 
   /// The open connections with these numbers.
