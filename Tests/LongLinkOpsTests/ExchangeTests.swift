@@ -56,16 +56,20 @@ import Testing
       ended: LinkInstant(nanoseconds: ended * 1_000_000_000))
   }
 
-  @Test func `a slow request makes room for any after an hour`() {
+  @Test func `a slow request is kept for an hour, unless slower ones come`() {
+    func at(_ seconds: Int64) -> LinkInstant { LinkInstant(nanoseconds: seconds * 1_000_000_000) }
     var figures = MethodFigures("Echo")
     for number in 0..<20 { figures.add(exchange(Int64(number + 1) * 1_000, at: 1), error: nil) }
     #expect(figures.slowest.map(\.time).sorted() == (11...20).map { Int64($0) * 1_000 })
     for _ in 0..<5 { figures.add(exchange(10, at: 3_600), error: nil) }
+    figures.forgetOld(at: at(3_601))
     #expect(figures.slowest.map(\.time).min() == 11_000)
-    for _ in 0..<10 { figures.add(exchange(10, at: 3_602), error: nil) }
-    #expect(figures.slowest.map(\.time) == [Int64](repeating: 10, count: 10))
-    figures.add(exchange(11, at: 3_603), error: nil)
-    #expect(figures.slowest.map(\.time).max() == 11)
+    figures.add(exchange(50_000, at: 3_601), error: nil)
+    // Without any further request.
+    figures.forgetOld(at: at(3_602))
+    #expect(figures.slowest.map(\.time) == [50_000])
+    for number in 0..<15 { figures.add(exchange(10 + Int64(number), at: 3_602), error: nil) }
+    #expect(figures.slowest.map(\.time).sorted() == (16...24).map { $0 } + [50_000])
   }
 
   @Test func `times are counted in buckets, and parts of them are estimated`() {

@@ -85,7 +85,7 @@ struct EndedExchange: Sendable {
 struct MethodFigures: Sendable {
   /// The most requests in each list.
   static let most = 10
-  /// A slow request makes room for any newer one after an hour, in nanoseconds.
+  /// How long a slow request is kept, in nanoseconds: an hour.
   private static let longestSlow: Int64 = 3_600_000_000_000
 
   let name: String
@@ -93,11 +93,12 @@ struct MethodFigures: Sendable {
   private(set) var times: [String: Histogram] = [:]
   /// The times of successes, which are not looked up.
   private(set) var successes = Histogram()
+  /// The slowest requests, each of which is kept for an hour unless slower ones need its place.
   private(set) var slowest: [EndedExchange] = []
   /// The last failed requests, in no order once there are ten.
   private(set) var failed: [EndedExchange] = []
   private var nextFailed = 0
-  /// The index of the fastest of the slowest, if these are ten.
+  /// The index of the fastest of the slowest.
   private var fastest = 0
 
   init(_ name: String) {
@@ -124,18 +125,21 @@ struct MethodFigures: Sendable {
       slowest.append(exchange)
     } else if exchange.time > slowest[fastest].time {
       slowest[fastest] = exchange
-    } else if exchange.ended - slowest[fastest].ended > Self.longestSlow {
-      slowest[fastest] = exchange
     } else {
       return
     }
-    // One that is old makes room first.
-    let old = exchange.ended + -Self.longestSlow
-    fastest =
-      slowest.indices.min {
-        (slowest[$0].ended >= old ? 1 : 0, slowest[$0].time)
-          < (slowest[$1].ended >= old ? 1 : 0, slowest[$1].time)
-      } ?? 0
+    findFastest()
+  }
+
+  /// Forgets slow requests that ended more than an hour ago.
+  mutating func forgetOld(at now: LinkInstant) {
+    guard slowest.contains(where: { now - $0.ended > Self.longestSlow }) else { return }
+    slowest.removeAll { now - $0.ended > Self.longestSlow }
+    findFastest()
+  }
+
+  private mutating func findFastest() {
+    fastest = slowest.indices.min { slowest[$0].time < slowest[$1].time } ?? 0
   }
 }
 

@@ -39,6 +39,11 @@ final class LoopFigures {
     return figures.methods.count - 1
   }
 
+  /// Forgets what is kept for an hour alone.
+  func forgetOld(at now: LinkInstant) {
+    for index in figures.methods.indices { figures.methods[index].forgetOld(at: now) }
+  }
+
   func opened() { figures.handshakes[.accepted, default: 0] += 1 }
 
   func ended(_ link: LinkRecord, _ reason: CloseReason) {

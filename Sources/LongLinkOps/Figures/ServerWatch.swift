@@ -34,7 +34,11 @@ final class ServerWatch: Observer, ServerService {
   var endedConnections: [EndedConnection] { state.withLock { $0.ended }.all }
 
   /// What has happened on the current loop.
-  var figures: Figures? { figuresOfLoop?.figures }
+  var figures: Figures? {
+    guard let figures = figuresOfLoop, let loop = EventLoop.current else { return nil }
+    figures.forgetOld(at: loop.now)
+    return figures.figures
+  }
 
   // MARK: The server
 
