@@ -105,13 +105,9 @@ public final class OperationsPort: Sendable {
     _ thread: PortThread, _ core: NIOLoopBound<PortCore>
   ) -> ServerBootstrap {
     ServerBootstrap(group: thread.group)
-      // Without descriptors it looks again ten times a second, instead of all the time.
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          let handler = AcceptBackoffHandler(shouldForwardIOErrorCaught: false) { _ in
-            .milliseconds(100)
-          }
-          try channel.pipeline.syncOperations.addHandler(handler)
+          try channel.pipeline.syncOperations.addHandler(AcceptReserve())
         }
       }
       .serverChannelOption(.backlog, value: 64)

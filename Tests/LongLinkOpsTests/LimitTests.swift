@@ -256,5 +256,57 @@ import Testing
       #expect(try await stage.request("/livez").status == 200)
     }
   }
+
+  /// In a process of its own, whose descriptors this takes.
+  @Test func `without descriptors the port answers one more client, and then rests`() async {
+    await #expect(processExitsWith: .success) {
+      try await OpsStage.run { stage in
+        let request = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        // What is made once takes its descriptors now: sockets' threads, and timers.
+        #expect(try await stage.request("/livez").status == 200)
+        try await Task.sleep(for: .milliseconds(1))
+        var peers: [RawPeer] = []
+        var taken = LimitTests.takeDescriptors()
+        for _ in 0..<2 {
+          // One for the client. The port has none for its side.
+          close(taken.removeLast())
+          peers.append(try await RawPeer.connect(to: stage.port))
+          peers.last?.send(request)
+          await peers[0].hears("\"live\":true")
+        }
+        #expect(unsafe open("/dev/null", O_RDONLY) < 0)
+        // Real time is the subject: the port looks ten times in a second, and does not spin.
+        let before = clock()
+        try await Task.sleep(for: .seconds(1))
+        #expect(clock() - before < 500_000)
+        #expect(peers[1].heard.value.bytes.isEmpty)
+        // The next one comes in when the first one has left.
+        peers[0].close()
+        await peers[1].hears("\"live\":true")
+        #expect(PortReply(peers[1].heard.value.text)?.status == 200)
+        peers[1].close()
+        for descriptor in taken { close(descriptor) }
+      }
+    }
+  }
+
+  /// Takes all descriptors that the process may have, of which it allows itself few more.
+  private static func takeDescriptors() -> [Int32] {
+    #if os(Linux)
+    let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    #else
+    let resource = RLIMIT_NOFILE
+    #endif
+    var limit = rlimit()
+    _ = unsafe getrlimit(resource, &limit)
+    limit.rlim_cur = min(limit.rlim_cur, 1_024)
+    _ = unsafe setrlimit(resource, &limit)
+    var taken: [Int32] = []
+    while true {
+      let descriptor = unsafe open("/dev/null", O_RDONLY)
+      guard descriptor >= 0 else { return taken }
+      taken.append(descriptor)
+    }
+  }
 }
 #endif
