@@ -21,7 +21,8 @@ internal import Synchronization
 ///
 /// It works on a thread of its own, and answers also while the server's loops and the threads of
 /// Swift's tasks hang: after a second it answers without what a loop owes. It ends with the server,
-/// when the last connection has ended. It may be used from any thread.
+/// when the last connection has ended: also if the server is shut down without having started, and
+/// if `run` cannot start it. It may be used from any thread.
 public final class OperationsPort: Sendable {
   private enum Phase {
     case made
@@ -36,24 +37,26 @@ public final class OperationsPort: Sendable {
   private let watch: ServerWatch
   private let phase = Mutex(Phase.made)
 
-  /// Makes a port for `server`, which is not started yet; otherwise it traps. From its start on the
-  /// server keeps records of requests and connections. Throws `invalidConfiguration`.
+  /// Makes a port for `server`, which is not started yet and has no other port; otherwise it traps.
+  /// From its start on the server keeps records of requests and connections. Throws
+  /// `invalidConfiguration`.
   public init(
-    for server: LongLinkServer, _ configuration: OperationsConfiguration = .init()
+    for server: LongLinkServer, _ configuration: OperationsConfiguration = .init(),
+    fileID: StaticString = #fileID, line: UInt = #line
   ) throws(LongLinkError) {
     try configuration.validate()
     self.configuration = configuration
     self.server = server
     watch = ServerWatch(server, methods: configuration.methods)
-    server.add(watch as any Observer)
-    server.add(watch as any ServerService)
+    server.setWatch(watch, fileID: fileID, line: line)
   }
 
   /// Starts to listen, and returns the address, with the actual port. Start the port before the
   /// server, so that it can tell that the server is starting.
   ///
   /// Throws `connectFailed` with the system's error if it cannot listen, and `closed` if it is
-  /// running already or was shut down. It cannot watch a server in a simulation.
+  /// running already or was shut down, or if its server was. It cannot watch a server in a
+  /// simulation.
   @discardableResult
   public func start() async throws(LongLinkError) -> LongLinkTransport.SocketAddress {
     try begin()
@@ -67,7 +70,13 @@ public final class OperationsPort: Sendable {
       listener = try await bootstrap(thread, core)
         .bind(host: configuration.host, port: configuration.port).get()
     } catch {
-      phase.withLock { if case .starting = $0 { $0 = .made } }
+      _ = watch.whenServerEnds(nil)
+      let isOver = phase.withLock { phase in
+        guard case .starting = phase else { return true }
+        phase = .made
+        return false
+      }
+      if isOver { throw Self.misuse }
       let number = (error as? IOError)?.errnoCode
       throw LongLinkError(
         .connectFailed, doing: .other("listen on \(configuration.host):\(configuration.port)"),
@@ -82,24 +91,34 @@ public final class OperationsPort: Sendable {
       await stop(listener, core)
       throw Self.misuse
     }
-    watch.whenStopped { [self] in await shutDown() }
     try? await thread.loop.submit { core.value.start() }.get()
+    // The server may have ended meanwhile.
+    guard isStarted else { throw Self.misuse }
     configuration.logger.info("Listening for operators", metadata: ["address": "\(address)"])
     return address
   }
 
+  /// Begins to start. From here on the end of the server ends the port.
   private func begin() throws(LongLinkError) {
     let begins = phase.withLock { phase in
       guard case .made = phase, !server.isSimulated else { return false }
       phase = .starting
       return true
     }
-    if !begins { throw Self.misuse }
+    guard begins else { throw Self.misuse }
+    guard watch.whenServerEnds({ [self] in await shutDown() }) else {
+      phase.withLock { $0 = .shutDown }
+      throw Self.misuse
+    }
+  }
+
+  private var isStarted: Bool {
+    phase.withLock { if case .started = $0 { true } else { false } }
   }
 
   private static let misuse = LongLinkError(
     .closed, doing: .other("start the operations port"),
-    detail: "it is running, or was shut down, or its server is in a simulation")
+    detail: "it is running, or it or its server was shut down, or its server is in a simulation")
 
   private func bootstrap(
     _ thread: PortThread, _ core: NIOLoopBound<PortCore>
@@ -126,7 +145,11 @@ public final class OperationsPort: Sendable {
       // What a client does not read takes little of the system's memory, and is soon noticed.
       .childChannelOption(.socketOption(.so_sndbuf), value: .init(PortLimits.sendBuffer))
       .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture { try PortHandler.set(up: channel, core.value) }
+        channel.eventLoop.makeCompletedFuture {
+          // It was accepted before the port was stopped. The error closes it.
+          if core.value.isStopped { throw Self.misuse }
+          try PortHandler.set(up: channel, core.value)
+        }
       }
   }
 
@@ -143,9 +166,8 @@ public final class OperationsPort: Sendable {
       guard case .started(let listener, let core) = phase else { return nil }
       return (listener, core)
     }
-    guard let (listener, core) = started else { return }
-    watch.whenStopped(nil)
-    await stop(listener, core)
+    watch.end()
+    if let (listener, core) = started { await stop(listener, core) }
   }
 
   private func stop(_ listener: any Channel, _ core: NIOLoopBound<PortCore>) async {

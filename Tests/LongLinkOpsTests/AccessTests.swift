@@ -193,12 +193,12 @@ import Testing
     #expect(isThrottled(3_000, at: start + .seconds(3)))
   }
 
-  @Test func `a configuration that would be open to all is refused`() throws {
-    let server = try LongLinkServer(listen: .host("127.0.0.1", port: 0))
+  @Test func `a configuration that would be open to all is refused`() {
     func problem(_ configure: (inout OperationsConfiguration) -> Void) -> String? {
       var configuration = OperationsConfiguration()
       configure(&configuration)
       do throws(LongLinkError) {
+        let server = try LongLinkServer(listen: .host("127.0.0.1", port: 0))
         _ = try OperationsPort(for: server, configuration)
         return nil
       } catch {

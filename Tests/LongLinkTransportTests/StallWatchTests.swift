@@ -63,4 +63,48 @@ import Testing
       #expect(stall?.type == type)
     }
   }
+
+  @Test func `who began last is looked up in turns that are too long alone`() {
+    var watch = StallWatch(threshold: .milliseconds(200))
+    var count = 0
+    func last() -> MessageType? {
+      count += 1
+      return 0x500
+    }
+    for (end, type) in [(100, nil), (1_000, 0x500)] as [(Int64, MessageType?)] {
+      _ = watch.turnBegins()
+      watch.isBusy(at: at(0))
+      watch.begins(at: at(0))
+      let stall = watch.turnEnds(at: at(end), last: last())
+      #expect(stall?.type == type)
+    }
+    #expect(count == 1)
+  }
+
+  @Test func `handlers are timed while it is wanted, and for ever after a stall`() {
+    var watch = StallWatch(threshold: .milliseconds(200))
+    let mark = HandlerMark()
+    for (isWanted, isTiming) in [(true, true), (true, true), (false, true), (false, false)] {
+      watch.timeHandlers(isWanted, mark)
+      #expect(watch.isTiming == isTiming)
+    }
+    watch.isBusy(at: at(0))
+    _ = watch.turnEnds(at: at(1_000), last: nil)
+    for isWanted in [true, false] {
+      watch.timeHandlers(isWanted, mark)
+      #expect(watch.isTiming)
+    }
+  }
+
+  @Test func `a handler that began before they are timed is not to blame`() {
+    var watch = StallWatch(threshold: .milliseconds(200))
+    let mark = HandlerMark()
+    watch.isBusy(at: at(0))
+    mark.set(0x500)
+    watch.begins(at: at(0))
+    watch.timeHandlers(true, mark)
+    watch.pauses(mark, at: at(1))
+    let stall = watch.turnEnds(at: at(1_000), last: 0x500)
+    #expect(stall != nil && stall?.type == nil)
+  }
 }

@@ -12,7 +12,12 @@ final class ServerWatch: Observer, ServerService {
   private struct State {
     var figures: [(loop: ObjectIdentifier, bound: LoopBound<LoopFigures>)] = []
     var ended = EndedConnections()
-    var onStop: (@Sendable () async -> Void)?
+    /// The loops that time their handlers for the port.
+    var timed: [ServerLoop] = []
+    var onEnd: (@Sendable () async -> Void)?
+    /// Whether nobody watches any more.
+    var isOver = false
+    var serverHasEnded = false
   }
 
   // Weak, because the server has the watch.
@@ -25,9 +30,20 @@ final class ServerWatch: Observer, ServerService {
     self.methods = methods
   }
 
-  /// Calls a function when all connections of the server have ended; nil for none.
-  func whenStopped(_ function: (@Sendable () async -> Void)?) {
-    state.withLock { $0.onStop = function }
+  /// Calls a function when the server has ended; nil for none. Returns false, and never calls it,
+  /// if the server has ended already.
+  func whenServerEnds(_ function: (@Sendable () async -> Void)?) -> Bool {
+    state.withLock { state in
+      guard !state.serverHasEnded else { return false }
+      state.onEnd = function
+      return true
+    }
+  }
+
+  /// Ends the watch, because the port has ended: the server may go on.
+  func end() {
+    state.withLock { ($0.isOver, $0.onEnd) = (true, nil) }
+    stopTiming()
   }
 
   /// The connections that ended last, in no particular order. On any thread.
@@ -43,14 +59,36 @@ final class ServerWatch: Observer, ServerService {
   // MARK: The server
 
   func serverStarted(on loop: EventLoop) {
+    let loops = server?.watchedLoops ?? []
+    let isWatched = state.withLock { state in
+      guard !state.isOver else { return false }
+      state.timed = loops
+      return true
+    }
     // So that it is known which handler blocks a loop.
-    for loop in server?.watchedLoops ?? [] { loop.visit { $0.timeHandlers() } }
+    if isWatched { for loop in loops { loop.visit { $0.timeHandlers(true) } } }
   }
 
   func serverStopped(on loop: EventLoop) async {
-    // After a failed start, the server can be started again.
-    guard server?.standing == .draining else { return }
-    await state.withLock { $0.onStop }?()
+    stopTiming()
+    // After a failed start the server can be started again, and begins anew with other loops.
+    if server?.standing == .starting { state.withLock { $0.figures = [] } }
+  }
+
+  func serverEnded() async {
+    let onEnd = state.withLock { state in
+      state.serverHasEnded = true
+      return state.onEnd.take()
+    }
+    await onEnd?()
+  }
+
+  private func stopTiming() {
+    let timed = state.withLock { state in
+      defer { state.timed = [] }
+      return state.timed
+    }
+    for loop in timed { loop.visit { $0.timeHandlers(false) } }
   }
 
   // MARK: Connections and requests

@@ -96,10 +96,15 @@ extension LongLinkServer {
     beforeStart("add a service") { $0.services.append(service) }
   }
 
-  /// Adds an observer of the server's exchanges and links. Call it before `start`; it traps
-  /// afterwards.
-  package func add(_ observer: any Observer) {
-    beforeStart("add an observer") { $0.observers.append(observer) }
+  /// Sets what watches the server for its operations port. Call it before `start`, and only once;
+  /// it traps otherwise.
+  package func setWatch(
+    _ watch: some Observer & ServerService, fileID: StaticString, line: UInt
+  ) {
+    setOnce(.operationsPort, at: SettingPlace(fileID, line)) { hooks in
+      hooks.observers.append(watch)
+      hooks.services.append(watch)
+    }
   }
 
   /// Sets the handler of a message type, and its own access rule unless `rule` is nil. It traps if

@@ -78,6 +78,7 @@ extension ServerHooks {
     case onConnectionOpened
     case onConnectionEnded
     case require
+    case operationsPort
 
     /// The setting as the object of a sentence.
     var description: String {
@@ -90,6 +91,7 @@ extension ServerHooks {
       case .onConnectionOpened: "onConnectionOpened"
       case .onConnectionEnded: "onConnectionEnded"
       case .require: "the access rule of all routes"
+      case .operationsPort: "the operations port"
       }
     }
 

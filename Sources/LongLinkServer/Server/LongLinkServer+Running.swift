@@ -17,8 +17,9 @@ extension LongLinkServer {
   ///
   /// `whenStarted` is called once the server listens and the signals are caught; a signal that
   /// comes meanwhile takes effect when it has returned. If it throws, the server is shut down, and
-  /// the error is thrown on. Otherwise this throws the `LongLinkError` of `start`, and
-  /// `connectFailed` with the system's error if the signals cannot be caught.
+  /// the error is thrown on. If the server cannot start, it is shut down too, and this throws the
+  /// `LongLinkError` of `start`. It throws `connectFailed` with the system's error if the signals
+  /// cannot be caught.
   ///
   /// The signals have their former effect again once the first one has arrived, or this has
   /// returned: a second one usually ends the process at once. A signal belongs to the process: it
@@ -33,7 +34,7 @@ extension LongLinkServer {
     let wait = try catching(signals) { ending.open($0) }
     defer { if let wait { ProcessSignals.shared.cancel(wait) } }
     try await withTaskCancellationHandler {
-      if !isStarted { try await start() }
+      try await startToRun()
       do {
         try await whenStarted()
       } catch {
@@ -53,6 +54,19 @@ extension LongLinkServer {
       await end
     } onCancel: {
       ending.open(nil)
+    }
+  }
+
+  /// Starts the server, unless it runs already. If it cannot start, it ends: what belongs to it
+  /// would otherwise go on without it.
+  nonisolated(nonsending) func startToRun() async throws(LongLinkError) {
+    guard !isStarted else { return }
+    do throws(LongLinkError) {
+      try await start()
+    } catch {
+      // Otherwise something else has just started it, or shut it down.
+      if error.code != .closed { await shutDown(within: .zero) }
+      throw error
     }
   }
 

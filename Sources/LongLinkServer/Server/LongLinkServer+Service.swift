@@ -21,12 +21,13 @@ extension LongLinkServer {
   ///
   /// To drain, the server is not ready any more, goes on for `notice`, and shuts down within
   /// `bound`. When `cancelled` opens, both times are over. `readiness` is told when the server
-  /// becomes ready, and when it is not ready any more. Throws the error of `start`.
+  /// becomes ready, and when it is not ready any more. Throws the error of `start`; the server is
+  /// shut down then.
   nonisolated(nonsending) package func serve(
     until ending: Gate<ServiceEnding>, cancelled: Gate<Void>, within bound: Duration,
     notice: Duration, readiness: @Sendable (Bool) -> Void
   ) async throws {
-    if !isStarted { try await start() }
+    try await startToRun()
     readiness(true)
     async let end: Void = closes(ending)
     async let hurried: Void = hurries(at: cancelled)

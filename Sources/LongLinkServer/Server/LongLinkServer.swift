@@ -61,7 +61,7 @@ public final class LongLinkServer: Sendable {
   /// The configuration that the server was made with.
   public let configuration: ServerConfiguration
   let settings: ConnectionSettings
-  private let givenLoops: [EventLoop]
+  let givenLoops: [EventLoop]
   let router = Router()
   let shared: ServerShared
   private let state = Mutex(State())
@@ -181,7 +181,8 @@ extension LongLinkServer {
         retryAfter: nil, alternatives: nil)
       if case .here(let own, let listeners) = state.withLock({ $0.stop(as: .failing) }) {
         await tearDown(own, listeners, within: .zero, notice)
-        reset()
+        // A `shutDown` may wait for this.
+        if reset() { await end() }
       }
       throw error
     }
@@ -191,14 +192,15 @@ extension LongLinkServer {
     }
   }
 
-  /// Lets a server start again whose `start` has failed, unless it was shut down meanwhile.
-  private func reset() {
-    let wasShutDown = state.withLock { state in
+  /// Lets a server start again whose `start` has failed, unless it was shut down meanwhile. Returns
+  /// whether it was.
+  @discardableResult
+  private func reset() -> Bool {
+    state.withLock { state in
       guard state.phase != .shutDown else { return true }
       state = State(hooks: state.hooks)
       return false
     }
-    if wasShutDown { ended.open(()) }
   }
 
   private func makeLoopsOrReset(
@@ -228,36 +230,6 @@ extension LongLinkServer {
 
   private static let shutDownMeanwhile = LongLinkError(
     .closed, doing: "start the server", detail: "it was shut down meanwhile")
-
-  private func makeLoops(
-    _ names: [MessageType: String]
-  ) throws(LongLinkError) -> (all: [EventLoop], own: [EventLoop]) {
-    guard givenLoops.isEmpty else { return (givenLoops, []) }
-    var made: [EventLoop] = []
-    for index in 0..<configuration.loops {
-      do throws(SocketError) {
-        made.append(
-          try EventLoop(
-            starting: "longlink-\(index)",
-            EventLoop.Configuration(onStall: { [shared] name, time, type in
-              shared.turnTookTooLong()
-              guard let loop = EventLoop.current else { return }
-              shared.log.log(.warning, "An event loop was blocked", at: loop.now) {
-                [
-                  "loop": "\(name)", "ms": .milliseconds(time.clampedNanoseconds),
-                  "type": "\(type.map(String.init(describing:)) ?? "unknown")",
-                ].merging(type.flatMap { names[$0] }.map { ["method": "\($0)"] } ?? [:]) { $1 }
-              }
-            })))
-      } catch {
-        for loop in made { loop.shutDown() }
-        throw LongLinkError(
-          .connectFailed, doing: "make an event loop", detail: error.reason,
-          systemError: error.errno)
-      }
-    }
-    return (made, made)
-  }
 
   private func listen(
     on endpoint: Endpoint, _ loops: [EventLoop], _ lanes: [LoopBound<ServerLane>],
@@ -336,6 +308,16 @@ extension LongLinkServer {
       if configuration.onceProvider != nil { details["onceCutOff"] = "\(cutOff)" }
       configuration.logger.info("Stopped", metadata: details)
     }
+    await end()
+  }
+
+  /// Tells the services and all who wait that the server has ended.
+  private func end() async {
+    let services = state.withLock { state in
+      defer { state.hooks.services = [] }
+      return state.hooks.services
+    }
+    for service in services { await service.serverEnded() }
     ended.open(())
   }
 

@@ -25,8 +25,9 @@ package struct ServerLoop: Sendable {
 package struct ServerLoopVisit {
   let lane: ServerLane
 
-  /// Lets `loop.handler` say exactly which handler runs.
-  package func timeHandlers() { lane.loop.timeHandlers() }
+  /// Lets `loop.handler` say exactly which handler runs, until each call with true was followed by
+  /// one with false.
+  package func timeHandlers(_ isWanted: Bool) { lane.loop.timeHandlers(isWanted) }
 
   /// The numbers of all connections, in no particular order: to sort them takes the loop too long.
   package var ids: [UInt64] { Array(lane.connections.keys) }

@@ -16,8 +16,8 @@ extension EventLoop {
     if stallWatch.isTiming { stallWatch.pauses(handler, at: driver.now) }
   }
 
-  /// Times handlers from now on, as after a stall. Call it on the loop.
-  package func timeHandlers() { stallWatch.timeHandlers() }
+  /// Times handlers as after a stall, from a call with true to one with false. Call it on the loop.
+  package func timeHandlers(_ isWanted: Bool) { stallWatch.timeHandlers(isWanted, handler) }
 
   func reportStall() {
     guard configuration.onStall != nil,

@@ -4,14 +4,17 @@ import LongLinkCore
 
 /// Notices turns of a loop that take too long, and which handler took the time.
 ///
-/// Handlers are timed only on a loop that has stalled before, because reading the clock has a cost
-/// for every request.
+/// Handlers are timed only on a loop that has stalled before, or while something else asks for it,
+/// because reading the clock has a cost for every request.
 struct StallWatch {
   /// The duration in nanoseconds above which a turn has stalled.
   private let threshold: Int64
   /// When the loop began to be busy in this turn.
   private(set) var busySince: LinkInstant?
   private(set) var isTiming = false
+  private var hasStalled = false
+  /// How many want handlers to be timed although the loop has not stalled.
+  private var wishes = 0
   private var count = 0
   private var began = LinkInstant.distantPast
   private var slowest: MessageType?
@@ -32,8 +35,14 @@ struct StallWatch {
     return true
   }
 
-  /// Times handlers from now on, whether the loop has stalled or not.
-  mutating func timeHandlers() { isTiming = true }
+  /// Times handlers, whether the loop has stalled or not, until each call with true was followed by
+  /// one with false.
+  mutating func timeHandlers(_ isWanted: Bool, _ current: borrowing HandlerMark) {
+    // When the handler began whose mark is still there, is not known.
+    if !isTiming { current.clear() }
+    wishes += isWanted ? 1 : -1
+    isTiming = hasStalled || wishes > 0
+  }
 
   /// Records that the loop's wait for events is over.
   mutating func isBusy(at now: LinkInstant) {
@@ -61,12 +70,12 @@ struct StallWatch {
   /// time, if it is known; nil if the turn was short enough. `last` is the type of the handler that
   /// began last. Handlers are timed after the first stall.
   mutating func turnEnds(
-    at now: LinkInstant, last: MessageType?
+    at now: LinkInstant, last: @autoclosure () -> MessageType?
   ) -> (duration: Int64, type: MessageType?)? {
     guard let busySince, now - busySince > threshold else { return nil }
-    defer { isTiming = true }
+    defer { (hasStalled, isTiming) = (true, true) }
     let duration = now - busySince
-    let type = isTiming ? (longest > duration / 2 ? slowest : nil) : count == 1 ? last : nil
+    let type = isTiming ? (longest > duration / 2 ? slowest : nil) : count == 1 ? last() : nil
     return (duration, type)
   }
 }
