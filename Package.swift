@@ -609,7 +609,8 @@ let package = Package(
       name: "LongLinkOpsTests",
       dependencies: [
         "LongLink", "LongLinkCLibrary", "LongLinkOps", "LongLinkDriver", "LongLinkCore",
-        "LongLinkServer", "LongLinkTestSupport", "LongLinkTransport",
+        "LongLinkScenarios", "LongLinkServer", "LongLinkTesting", "LongLinkTestSupport",
+        "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Operations"])),
         .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Operations"])),

@@ -133,6 +133,7 @@ extension Connector {
       if let security = configuration.security {
         transport = security.provider.secure(transport, host: server.host, on: core.loop)
       }
+      configuration.record(on: core.loop)
       return Link(
         id: attempt, transport: transport, isConnected: false, settings: settings, on: core.loop,
         log: core.log, observers: configuration.observers)

@@ -113,6 +113,7 @@ extension ShortLinks {
       settings.credential = credential
       // Answers of a client without a principal are kept under it.
       settings.clientID = core.clientID
+      configuration.record(on: core.loop)
       return Link(
         id: id, transport: transport, isConnected: false, settings: settings, on: core.loop,
         log: core.log, way: opener.name, observers: configuration.observers)

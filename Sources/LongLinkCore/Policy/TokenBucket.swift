@@ -27,6 +27,12 @@ package struct TokenBucket: Equatable, Sendable {
       interval = 1_000_000_000 / Int64(perSecond)
       self.burst = interval * Int64(burst)
     }
+
+    /// Makes a rate from the times of a token and of a full burst, in nanoseconds.
+    init(interval: Int64, burst: Int64) {
+      self.interval = interval
+      self.burst = burst
+    }
   }
 
   /// Takes a token; returns false, without an effect, if there is none.

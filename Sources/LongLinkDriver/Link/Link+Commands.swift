@@ -34,9 +34,16 @@ extension Link {
     stream: StreamTerms? = nil, at now: LinkInstant,
     _ body: (inout OutputRawSpan) throws(BodyError) -> Void
   ) throws(BodyError) -> OutputPosition {
-    let placement = try core.request(
-      serial, type: type, metadata: metadata, priority: priority, count: count, stream: stream,
-      at: now, body)
+    let placement: OutputPosition
+    do throws(BodyError) {
+      placement = try core.request(
+        serial, type: type, metadata: metadata, priority: priority, count: count, stream: stream,
+        at: now, body)
+    } catch {
+      recordedRequest(serial, type, metadata, priority, count, stream, at: now, failed: true)
+      throw error
+    }
+    recordedRequest(serial, type, metadata, priority, count, stream, at: now, failed: false)
     settleAtEndOfTurn()
     return placement
   }
@@ -44,13 +51,39 @@ extension Link {
   /// Withdraws a request, and returns true if none of its bytes were written. Otherwise sends a
   /// cancel, if `notifying` or if the unwritten rest of the request was withdrawn.
   func cancel(_ serial: UInt32, _ placement: OutputPosition, notifying: Bool) -> Bool {
-    command { core, _ in core.cancel(serial, placement, notifying: notifying) }
+    recorded(
+      .cancel, at: loop.now,
+      RecordedNumber.pair(serial, notifying ? RecordedFlags.isNotifying.rawValue : 0),
+      placement.begin.map { $0 + 1 } ?? 0, placement.ordinal)
+    return command { core, _ in core.cancel(serial, placement, notifying: notifying) }
   }
 
   /// Reports that a request sent on this link passed its deadline without a response.
   func deadlineMissed() {
-    core.deadlineMissed(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
+    let (now, unacknowledged) = (loop.driver.now, unacknowledgedBytes)
+    recorded(.deadlineMissed, at: now, UInt64(max(0, unacknowledged)))
+    core.deadlineMissed(at: now, unacknowledged: unacknowledged)
     settleAtEndOfTurn()
+  }
+
+  /// Ends the link because a frame of a stream came for a request that has none.
+  func rejectStray(_ kind: FrameKind, _ serial: UInt32) {
+    recorded(.rejectStray, at: loop.now, UInt64(kind.rawValue), UInt64(serial))
+    command { core, _ in core.rejectStray(kind, serial: serial) }
+  }
+
+  /// Drops the fragments of a response that no request waits for.
+  func abandonResponse(_ serial: UInt32) {
+    recorded(.abandonResponse, at: loop.now, UInt64(serial))
+    core.abandonResponse(serial)
+  }
+
+  /// Notes what a refusal has told this client of its space, and the store's clock.
+  func learn(_ terms: OnceTerms) {
+    recorded(
+      .learn, at: loop.now, numbers: [UInt64(terms.retention), terms.time],
+      bytes: terms.space.bytes)
+    core.learn(terms)
   }
 
   // MARK: Streams, and commands without effects
@@ -77,7 +110,14 @@ extension Link {
   func respond<Body: BodyEncodable>(
     _ id: InboundID, count: Int, _ body: Body
   ) throws(BodyError) -> Bool {
-    let isSent = try core.respond(id, code: .ok, count: count, body)
+    let isSent: Bool
+    do throws(BodyError) {
+      isSent = try core.respond(id, code: .ok, count: count, body)
+    } catch {
+      recorded(.respond, at: loop.now, id.recorded, RecordedFlags.failed(count))
+      throw error
+    }
+    recorded(.respond, at: loop.now, id.recorded, UInt64(count))
     if !isSent { reportMemory() }
     settle()
     return isSent
@@ -90,6 +130,7 @@ extension Link {
     _ id: InboundID, code: ResponseCode, isRefused: Bool = false, isInterrupting: Bool = false,
     ownCode: UInt32? = nil, metadata: MetadataBlock? = nil, _ body: [UInt8]
   ) -> Bool {
+    recordedResponse(id, code, isRefused, isInterrupting, ownCode, metadata, body.count)
     let isSent = core.respond(
       id, code: code, isRefused: isRefused, isInterrupting: isInterrupting, ownCode: ownCode,
       metadata: metadata, body)
@@ -100,8 +141,15 @@ extension Link {
 
   /// Reports that a handler has returned after its request had ended.
   func handlerReturned(from id: InboundID) {
+    recorded(.handlerReturned, at: loop.now, id.recorded)
     core.inbound.handlerReturned(from: id)
     reportMemory()
+  }
+
+  /// Gives the response to a request of the peer the priority of the request.
+  func setPriority(_ priority: UInt32, of serial: UInt32) {
+    recorded(.setPriority, at: loop.now, UInt64(serial), UInt64(priority))
+    core.inbound.setPriority(priority, of: serial)
   }
 
   // MARK: Pushes
@@ -112,12 +160,21 @@ extension Link {
     _ type: MessageType, priority: UInt32 = 0, count: Int,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) {
-    try core.push(type, priority: priority, count: count, at: loop.now, body)
+    do throws(Failure) {
+      try core.push(type, priority: priority, count: count, at: loop.now, body)
+    } catch {
+      recorded(
+        .push, at: loop.now, RecordedNumber.pair(type.rawValue, priority),
+        RecordedFlags.failed(count))
+      throw error
+    }
+    recorded(.push, at: loop.now, RecordedNumber.pair(type.rawValue, priority), UInt64(count))
     settle()
   }
 
   /// Sends a one-way message whose frame is already encoded.
   func push(_ type: MessageType, _ body: [UInt8], encoded frame: [UInt8]) {
+    recorded(.encodedPush, at: loop.now, UInt64(type.rawValue), UInt64(body.count))
     core.push(type, body, encoded: frame)
     settle()
   }
@@ -140,17 +197,22 @@ extension Link {
 
   /// Sends a ping and returns its number, which `.ponged` carries.
   package func ping() -> UInt64 {
-    command { core, _ in core.ping(at: loop.driver.now) }
+    let now = loop.driver.now
+    recorded(.ping, at: now)
+    return command { core, _ in core.ping(at: now) }
   }
 
   /// Sends a ping that the peer must answer within the heartbeat's timeout.
   package func probe() {
-    core.probe(at: loop.driver.now, unacknowledged: unacknowledgedBytes)
+    let (now, unacknowledged) = (loop.driver.now, unacknowledgedBytes)
+    recorded(.probe, at: now, UInt64(max(0, unacknowledged)))
+    core.probe(at: now, unacknowledged: unacknowledged)
     settleAtEndOfTurn()
   }
 
   /// Sets the interval of this side's pings, in nanoseconds. It can be at most the agreed interval.
   package func setPace(_ interval: Int64) {
+    recorded(.setPace, at: loop.now, UInt64(bitPattern: interval))
     core.setPace(interval)
     rescheduleTimer()
   }
@@ -159,6 +221,12 @@ extension Link {
   package func goAway(
     code: ResponseCode, reason: String, spread: UInt32, retryAfter: UInt32, alternatives: [String]
   ) {
+    recorded(
+      .goAway, at: loop.now,
+      numbers: [
+        UInt64(code.rawValue), RecordedNumber.pair(spread, retryAfter), UInt64(alternatives.count),
+      ],
+      bytes: Array(([reason] + alternatives).joined(separator: "\0").utf8))
     core.goAway(
       code: code, reason: reason, spread: spread, retryAfter: retryAfter,
       alternatives: alternatives)
@@ -167,6 +235,9 @@ extension Link {
 
   /// Closes the link once its encoded frames are written. A short link sends `notice` first.
   package func shutDown(saying notice: (code: ResponseCode, reason: String)? = nil) {
+    recorded(
+      .shutDown, at: loop.now, numbers: [notice.map { UInt64($0.code.rawValue) + 1 } ?? 0],
+      bytes: Array((notice?.reason ?? "").utf8))
     core.shutDown(at: loop.now, saying: notice)
     settle()
   }
@@ -180,6 +251,7 @@ extension Link {
   /// Leaves the link if it is unused and all was written; the server then closes it.
   package func leaveIfUnused(by requests: Requests) {
     guard isUnused(by: requests), core.outbox.isEmpty else { return }
+    recorded(.leave, at: loop.now)
     core.leave(at: loop.now)
     settle()
     rescheduleTimer()
@@ -191,6 +263,8 @@ extension Link {
 
   /// Closes the link at once.
   package func close(_ reason: CloseReason) {
+    let numbers = RecordedReason.encode(reason)
+    recorded(.close, at: loop.now, numbers.kind, numbers.value)
     core.close(reason)
     settle()
   }
@@ -198,6 +272,7 @@ extension Link {
   /// Closes the connection, because the server's memory is short and this connection holds the
   /// most.
   package func evict() {
+    recorded(.evict, at: loop.now)
     core.evict(at: loop.now)
     settle()
     reportMemory()

@@ -28,7 +28,12 @@ extension Link {
   /// it afterwards.
   @inline(__always)
   func updateScarcity() {
-    if let share = memory.share { core.readHold.mostUnread = share.budget.mostUnread }
+    guard let share = memory.share else { return }
+    let most = share.budget.mostUnread
+    #if Operations
+    if most != core.readHold.mostUnread { recorded(.mostUnread, at: loop.now, UInt64(most)) }
+    #endif
+    core.readHold.mostUnread = most
   }
 
   /// Resumes reading that was paused while memory was scarce.

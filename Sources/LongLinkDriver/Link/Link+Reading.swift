@@ -27,14 +27,20 @@ extension Link: TransportHandler {
     }
     isConnected = true
     watch(bytes: true, room: false)
-    core.connected(at: loop.driver.now)
+    let now = loop.driver.now
+    recorded(.connected, at: now)
+    core.connected(at: now)
     deliver()
     return isAlive
   }
 
   /// Ends the connection because its transport has failed, in its security or with an errno.
   func failed(errno: Int32) {
-    core.failed(layer?.securityFailure.map { .securityFailed($0.code) } ?? .transport(errno))
+    let reason: CloseReason =
+      layer?.securityFailure.map { .securityFailed($0.code) } ?? .transport(errno)
+    let numbers = RecordedReason.encode(reason)
+    recorded(.failed, at: loop.now, numbers.kind, numbers.value)
+    core.failed(reason)
   }
 
   private func fail(errno: Int32) {
@@ -95,15 +101,21 @@ extension Link: TransportHandler {
   private func accept(_ outcome: ReadOutcome, of size: Int) -> Bool {
     switch outcome {
     case .bytes(let count):
+      recordedInput(count)
       heard { core, now in core.received(count, at: now) }
       brake?.charge(count, of: self)
       return count == size
     case .wouldBlock:
       // Part of a TLS record may have arrived, which is a sign of life.
-      if layer?.hasReadPart == true { heard { core, now in core.receivedPart(at: now) } }
+      if layer?.hasReadPart == true {
+        recorded(.receivedPart, at: loop.now)
+        heard { core, now in core.receivedPart(at: now) }
+      }
       return false
     case .end:
-      core.ended(at: loop.now, isCutOff: layer?.isCutOff == true)
+      let isCutOff = layer?.isCutOff == true
+      recorded(.ended, at: loop.now, isCutOff ? 1 : 0)
+      core.ended(at: loop.now, isCutOff: isCutOff)
       flush()
       deliver()
       return false
@@ -123,9 +135,11 @@ extension Link: TransportHandler {
   /// Stops reading because the peer sends too fast, or resumes after `held` nanoseconds.
   func slow(_ slows: Bool, after held: Int64 = 0) {
     if slows {
+      recorded(.slowed, at: loop.now)
       core.slowed(at: loop.now)
       gate.hold()
     } else {
+      recorded(.unslowed, at: loop.now, UInt64(bitPattern: held))
       core.unslowed(after: held)
       guard isAlive, gate.isHeld, !core.holdsReading else { return }
     }

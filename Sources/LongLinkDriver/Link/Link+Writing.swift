@@ -37,8 +37,10 @@ extension Link: TurnHandler {
     endsTurn = false
     let waits = core.readHold.waitsForHandlers
     if waits, !gate.awaitsHandlers(loopLeavesJobs: loop.leavesJobs) {
+      recorded(.handlersHadTurn, at: loop.now)
       core.readHold.handlersHadTurn()
       deliver()
+      recorded(.handlersTurnEnds, at: loop.now)
       core.readHold.handlersTurnEnds()
     } else {
       if waits { awaitEndOfTurn() }
@@ -84,7 +86,10 @@ extension Link: TurnHandler {
     // If reading resumes, parse the frames that waited while the peer did not read.
     let resumes = gate.resumes(isHeld: holds)
     watch(bytes: !holds && !core.carriage.peerHasEnded, room: isBlocked)
-    if resumes { core.resumedReading(at: loop.now) }
+    if resumes {
+      recorded(.resumedReading, at: loop.now)
+      core.resumedReading(at: loop.now)
+    }
     if core.outbox.isEmpty { owner?.linkWroteAll(self) }
     guard resumes || core.hasEffects || core.wantsToWrite else { return }
     deliver()
@@ -104,6 +109,7 @@ extension Link: TurnHandler {
           try transport.write(bytes)
         }
       }
+      recordedOutput(count, of: chunk)
       core.wrote(count, at: loop.now)
       budget -= count
       isBlocked = count < chunk.count || budget <= 0

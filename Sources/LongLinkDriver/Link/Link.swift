@@ -19,6 +19,11 @@ package import LongLinkTransport
 /// are off where every frame would pay for them.
 package final class Link {
   package let id: UInt32
+  #if Operations
+  /// The number by which the loop's recorder knows the link; 0 if it is not recorded. It takes no
+  /// room: it stands where the object has a gap.
+  let recordedAs: UInt32
+  #endif
   package let loop: EventLoop
   @safe @exclusivity(unchecked) var core: Connection
   /// The core as other types see it, for reading: only the link's commands change it, as `core`.
@@ -70,6 +75,9 @@ package final class Link {
     readLimits: ReadLimits = ReadLimits(), observers: Observers? = nil
   ) {
     self.id = id
+    #if Operations
+    recordedAs = loop.recorder?.number(for: id) ?? 0
+    #endif
     self.loop = loop
     self.transport = transport
     layer = transport.layer
@@ -81,7 +89,9 @@ package final class Link {
     brake = readLimits.isUnlimited ? nil : ReadBrake(readLimits, at: loop.driver.now)
     var settings = settings
     settings.serialMix = Link.serialMix
-    core = Connection(settings: settings, at: loop.driver.now)
+    let now = loop.driver.now
+    core = Connection(settings: settings, at: now)
+    recordBeginning(settings, at: now)
     record = observers.map { LinkRecord(self, $0) }
   }
 
@@ -95,6 +105,7 @@ package final class Link {
     transport.attach(self, token: UInt64(id))
     watch(bytes: isConnected, room: !isConnected)
     if isConnected {
+      recorded(.connected, at: loop.now)
       core.connected(at: loop.now)
       deliver()
     }
@@ -122,7 +133,7 @@ package final class Link {
     repeat {
       // Once the owner is released, the core has no more messages.
       if let owner {
-        while let message = core.nextMessage() { owner.link(self, received: message) }
+        while let message = nextMessage() { owner.link(self, received: message) }
       }
     } while performEffect()
     isDelivering = false
@@ -136,9 +147,18 @@ package final class Link {
     if core.wantsToWrite { writeAtEndOfTurn() }
   }
 
+  @inline(__always)
+  private func nextMessage() -> Arrival? {
+    recordedTake()
+    return core.nextMessage()
+  }
+
   /// Performs the next effect; returns false if there is none.
   private func performEffect() -> Bool {
-    switch core.nextEffect() {
+    recordedTake()
+    let effect = core.nextEffect()
+    if let effect { recorded(effect) }
+    switch effect {
     case .message(let message): owner?.link(self, received: message)
     case .report(let news):
       news.tell(owner, of: self)
@@ -197,8 +217,14 @@ extension Link: TimerHandler {
     if isConnected, interest.contains(.read) { read() }
     guard isAlive else { return }
     // Bytes that this side left unread are not silence of the peer.
-    if gate.leavesBytes { core.resumedReading(at: loop.driver.now) }
-    core.elapsed(to: loop.driver.now, unacknowledged: unacknowledgedBytes)
+    let now = loop.driver.now
+    if gate.leavesBytes {
+      recorded(.resumedReading, at: now)
+      core.resumedReading(at: now)
+    }
+    let unacknowledged = unacknowledgedBytes
+    recorded(.elapsed, at: now, UInt64(max(0, unacknowledged)))
+    core.elapsed(to: now, unacknowledged: unacknowledged)
     deliver()
     if core.isIdle {
       HeldMemory.releaseStorage(of: &core)

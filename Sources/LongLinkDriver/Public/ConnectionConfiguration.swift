@@ -2,6 +2,7 @@
 
 package import Logging
 package import LongLinkCore
+package import LongLinkTransport
 
 /// What the configurations of clients and servers have in common: the options of a connection.
 package protocol ConnectionConfiguration {
@@ -14,6 +15,8 @@ package protocol ConnectionConfiguration {
   var timeouts: Timeouts { get }
   var name: String { get }
   var logger: Logger { get }
+  var recorderBytes: Int { get }
+  var recordsBodies: Bool { get }
   var observers: Observers? { get }
   var changesLogLevel: Bool { get }
 }
@@ -40,6 +43,10 @@ extension ConnectionConfiguration {
     try heartbeat.validate(field: "heartbeat")
     try dialect.validate(role, field: "dialect")
     try validateLimits()
+    if recorderBytes != 0, !(Recorder.leastCapacity...(1 << 30)).contains(recorderBytes) {
+      throw .configuration(
+        "recorderBytes", "\(recorderBytes) is neither 0 nor between 16,384 and 1,073,741,824")
+    }
     if name.utf8.contains(0) { throw .configuration("name", "it contains a NUL") }
     if name.utf8.count > Wire.nameLimit {
       throw .configuration("name", "it is longer than 1,024 bytes")
@@ -60,6 +67,12 @@ extension ConnectionConfiguration {
     if unread < limits.waterMarks.high {
       throw .configuration("limits.maxUnreadOutput", "\(unread) is below limits.waterMarks.high")
     }
+  }
+
+  /// Records the links that begin on a loop, which is the given one of its owner. Call it on the
+  /// loop.
+  package func record(on loop: EventLoop, as number: UInt8 = 0) {
+    loop.record(atMost: recorderBytes, bodies: recordsBodies, as: number)
   }
 
   /// Returns the settings of a connection, with the framing of the dialect.

@@ -122,7 +122,7 @@ extension Requests {
     switch news {
     // Nothing joins the fragments of a response that no request waits for.
     case .collect(let serial) where !awaits(serial, on: link):
-      link.note { $0.abandonResponse(serial) }
+      link.abandonResponse(serial)
     case .collect(let serial): channel(serial, on: link)?.responseBegan()
     case .began(let serial, let begin, let ordinal):
       table.began(serial, on: link.id, at: begin, ordinal: ordinal)
@@ -131,7 +131,7 @@ extension Requests {
       if table.waitingCount > 0 { pump() }
     case .stray(let kind, let serial):
       if awaits(serial, on: link) {
-        link.command { core, _ in core.rejectStray(kind, serial: serial) }
+        link.rejectStray(kind, serial)
       }
     }
   }

@@ -69,7 +69,7 @@ extension Requests {
     else { return false }
     let now = loop.now
     let terms = OnceTerms(space: space, retention: 1, time: time, readAt: now)
-    link.note { $0.learn(terms) }
+    link.learn(terms)
     onceTerms = terms
     guard entry.payload.mayRetry, mayWait(entry.payload), table.keepsOrder(id, entry),
       entry.payload.deadline > now,

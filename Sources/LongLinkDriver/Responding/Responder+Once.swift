@@ -46,7 +46,7 @@ extension Responder {
       return call(handler, request, of: run, on: link)
     }
     if request.priority > 0 {
-      link.note { $0.inbound.setPriority(request.priority, of: request.serial) }
+      link.setPriority(request.priority, of: request.serial)
     }
     guard let exchange = keep(route.handler, request, nil, on: link) else {
       return runs ? run.dropped() : ()

@@ -84,7 +84,7 @@ package final class Responder {
       metadata: link.notableMetadata(of: arrival))
     link.count { $0.handled += 1 }
     if request.priority > 0 {
-      link.note { $0.inbound.setPriority(request.priority, of: request.serial) }
+      link.setPriority(request.priority, of: request.serial)
     }
     begin(routes[slot], request, on: link)
   }

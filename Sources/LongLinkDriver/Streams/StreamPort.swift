@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCore
+internal import LongLinkTransport
 
 /// One stream on the link that carries it: by this, a channel gives commands to the link's core.
 struct StreamPort {
@@ -14,7 +15,14 @@ struct StreamPort {
     _ body: (inout OutputRawSpan) throws(BodyError) -> Void
   ) throws(BodyError) -> ItemPlacement {
     try link.command { (core, now) throws(BodyError) in
-      try core.sendItem(serial, count: count, at: now, sharing: bytes, body)
+      do throws(BodyError) {
+        let placement = try core.sendItem(serial, count: count, at: now, sharing: bytes, body)
+        link.recorded(.sendItem, at: now, UInt64(serial), UInt64(count))
+        return placement
+      } catch {
+        link.recorded(.sendItem, at: now, UInt64(serial), RecordedFlags.failed(count))
+        throw error
+      }
     }
   }
 
@@ -26,16 +34,19 @@ struct StreamPort {
 
   /// Ends this side's items, after those that wait.
   func endItems() {
+    link.recorded(.endItems, at: link.loop.now, UInt64(serial))
     link.command { core, now in core.endItems(serial, at: now) }
   }
 
   /// Reports that the application has taken items of this cost, in bytes of credit.
   func took(_ cost: Int) {
+    link.recorded(.tookItems, at: link.loop.now, UInt64(serial), UInt64(cost))
     link.command { core, now in core.tookItems(serial, cost: cost, at: now) }
   }
 
   /// Reports, after `.stuck`, that the application has taken all whole items.
   func lent() {
+    link.recorded(.lentItems, at: link.loop.now, UInt64(serial))
     link.command { core, now in core.lentItems(serial, at: now) }
   }
 
@@ -47,7 +58,10 @@ struct StreamPort {
   var holdsUnread: Bool { link.connection.streams.holdsUnread(serial) }
 
   /// Reports that the application has taken such items of this cost; `.max` if it takes no more.
-  func tookUnread(_ cost: Int) { link.note { $0.tookUnread(serial, cost: cost) } }
+  func tookUnread(_ cost: Int) {
+    link.recorded(.tookUnread, at: link.loop.now, UInt64(serial), UInt64(cost))
+    link.note { $0.tookUnread(serial, cost: cost) }
+  }
 
   /// Moves the item that is being delivered into an inbox.
   func move(_ item: Arrival, to inbox: inout ItemInbox) {

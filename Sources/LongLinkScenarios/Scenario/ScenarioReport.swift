@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import LongLinkCore
+
 /// The result of a scenario.
 package struct ScenarioReport: Sendable {
   /// The scenario that was run.
@@ -33,6 +35,9 @@ package struct ScenarioReport: Sendable {
   package let faults: [FaultKind: Int]
   /// The timeline of the run; nil unless the run was recorded.
   package let timeline: SimulationTimeline?
+  /// What the loops of the last processes have recorded; empty unless the run was recorded, and
+  /// without the trait `Operations`.
+  package let recordings: [RecorderSnapshot]
 
   /// Whether no promise was broken.
   package var isGood: Bool { findings.isEmpty }

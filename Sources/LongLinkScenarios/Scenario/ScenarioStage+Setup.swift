@@ -50,6 +50,7 @@ extension ScenarioStage {
     configuration.drain.spread = plan.drainSpread
     configuration.limits.streamWindows = self.plan.serverWindows[index]
     configuration.name = plan.name
+    if isRecording { configuration.recorderBytes = Self.recorderBytes }
     configuration.observers = observers
     configuration.security = try ScenarioCertificates(stage: self).security(ofServer: index)
     configuration.identity.authenticate = { [self, loop = run.loop] request in
@@ -127,6 +128,7 @@ extension ScenarioStage {
     configuration.waitsForConnection = client.waits
     configuration.limits.streamWindows = plan.clientWindows[index]
     configuration.name = name
+    if isRecording { configuration.recorderBytes = Self.recorderBytes }
     configuration.observers = observers
     configuration.security = try security.map { oracle.watching(try $0.client()) }
     configuration.identity.credential = { [self] in
@@ -176,6 +178,9 @@ extension ScenarioStage {
       body.key, size: push.body.count,
       on: link ?? "peer \(body.answerSize) of server \(body.delay)")
   }
+
+  /// The size of the recorders of a run that is recorded, in bytes: enough for all of it.
+  private static let recorderBytes = 67_108_864
 
   private static let silent: Logger = {
     var logger = Logger(label: "longlink.scenario") { _ in SwiftLogNoOpLogHandler() }

@@ -62,6 +62,8 @@ final class ScenarioStage: Sendable {
     var tickets: [UInt64: [UInt8]] = [:]
     /// For each client: which of its users has logged in.
     var users: [Int: Int] = [:]
+    /// What the loops have recorded, at the end of the run.
+    var recordings: [RecorderSnapshot] = []
     /// Whether the faults have stopped.
     var isHealed = false
   }
@@ -76,7 +78,7 @@ final class ScenarioStage: Sendable {
   let processes = Mutex<[SimulatedProcess]>([])
   /// The security of all connections; nil in a scenario without security.
   let security: ScenarioSecurity?
-  private let isRecording: Bool
+  let isRecording: Bool
 
   init(_ scenario: Scenario, recording: Bool, security: ScenarioSecurity? = nil) {
     self.scenario = scenario
@@ -120,7 +122,8 @@ final class ScenarioStage: Sendable {
       renewals: oracle.box.value.withLock { $0.renewals },
       once: oracle.once.total,
       faults: state.withLock { $0.faults },
-      timeline: isRecording ? oracle.box.value.withLock { $0.recorder?.timeline } : nil)
+      timeline: isRecording ? oracle.box.value.withLock { $0.recorder?.timeline } : nil,
+      recordings: state.withLock { $0.recordings })
   }
 }
 
@@ -157,8 +160,18 @@ extension ScenarioStage {
     _ = await samples.result
     try await close()
     _ = await oracle.finish()
+    if isRecording { await keepRecordings() }
     // The closures for a process's end hold its objects; a crash releases them.
     for process in processes.withLock({ $0 }) { process.crash() }
+  }
+
+  /// Keeps what the loops of clients and of running servers have recorded.
+  private func keepRecordings() async {
+    let servers = plan.servers.indices.flatMap { server($0)?.watchedLoops ?? [] }
+    for loop in clients.map(\.loop) + servers.map(\.loop) {
+      guard let recorded = await loop.run({ loop.recorded }) else { continue }
+      state.withLock { $0.recordings.append(recorded) }
+    }
   }
 
   /// The virtual time since the beginning.

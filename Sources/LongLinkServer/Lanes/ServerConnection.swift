@@ -46,6 +46,7 @@ final class ServerConnection {
     id = admission.id
     self.lane = lane
     let observers = lane.observers
+    lane.configuration.record(on: lane.loop, as: lane.number)
     link = Link(
       id: UInt32(truncatingIfNeeded: id), transport: transport,
       // With security, a transport is connected only when it is secure.

@@ -8,6 +8,8 @@ import LongLinkCore
 /// The part of a server that lives on one loop: its connections and their counters.
 final class ServerLane {
   let loop: EventLoop
+  /// The number of the loop among the server's, from 0; at most 255.
+  let number: UInt8
   /// The settings of each new connection. A dialect may have a different token for each.
   private(set) var settings: ConnectionSettings
   private(set) var configuration: ServerConfiguration
@@ -54,11 +56,12 @@ final class ServerLane {
   var absences: [UInt64: Absence] = [:]
 
   init(
-    loop: EventLoop, _ configuration: ServerConfiguration, _ settings: ConnectionSettings,
+    loop: EventLoop, number: Int, _ configuration: ServerConfiguration, _ settings: ConnectionSettings,
     routes: Routes, hooks: ServerHooks, keeper: (any OnceKeeper)?, shared: ServerShared,
     observers: Observers?
   ) {
     self.loop = loop
+    self.number = UInt8(clamping: number)
     handlers = HandlerQueue(on: loop)
     self.routes = routes
     self.hooks = hooks

@@ -241,8 +241,7 @@ private struct RememberedItems {
   /// seed has the same numbers.
   private static func microseconds() -> UInt64 {
     if let loop = EventLoop.current, !loop.isOfSystem {
-      let fraction = loop.driver.now.nanoseconds / 1_000 % 1_000_000
-      return UInt64(max(1, loop.driver.unixTime * 1_000_000 + fraction))
+      return UInt64(max(1, loop.driver.unixNanoseconds / 1_000))
     }
     var time = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &time)

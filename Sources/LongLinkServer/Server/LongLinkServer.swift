@@ -152,9 +152,9 @@ extension LongLinkServer {
     let observers =
       hooks.observers.isEmpty
       ? configuration.observers : Observers((configuration.observers?.all ?? []) + hooks.observers)
-    let lanes = loops.map { loop in
+    let lanes = loops.enumerated().map { number, loop in
       let lane = ServerLane(
-        loop: loop, configuration, settings, routes: routes, hooks: hooks, keeper: keeper,
+        loop: loop, number: number, configuration, settings, routes: routes, hooks: hooks, keeper: keeper,
         shared: shared, observers: observers)
       lane.share(shared.memory)
       return LoopBound(lane, on: loop)

@@ -48,9 +48,10 @@ final class SimulatedDriver: LoopDriver {
 
   var now: LinkInstant { networkState.now + lead }
 
-  var unixTime: Int64 {
-    let offset = calendar.value.load(ordering: .acquiring) / 1_000_000_000
-    return networkState { $0.calendarOrigin } + now.nanoseconds / 1_000_000_000 + offset
+  var unixNanoseconds: Int64 {
+    // Until the year 2255: later dates have no number.
+    let seconds = min(networkState { $0.calendarOrigin }, 9_000_000_000)
+    return seconds * 1_000_000_000 + now.nanoseconds + calendar.value.load(ordering: .acquiring)
   }
 
   /// How far the loop's clock is ahead of the world's, in nanoseconds.

@@ -41,7 +41,7 @@ final class KernelDriver: LoopDriver {
     LinkInstant(nanoseconds: SystemCall.monotonicNanoseconds())
   }
 
-  var unixTime: Int64 { Int64(time(nil)) }
+  var unixNanoseconds: Int64 { SystemCall.unixNanoseconds() }
 
   func wait(until deadline: LinkInstant?) {
     guard !isClosed else { return }

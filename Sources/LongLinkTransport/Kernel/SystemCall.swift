@@ -261,6 +261,13 @@ enum SystemCall {
     unsafe clock_gettime(CLOCK_MONOTONIC, &time)
     return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }
+
+  /// The time of the calendar, in nanoseconds since 1970.
+  static func unixNanoseconds() -> Int64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
 }
 
 /// The identity of a Unix-domain socket's file.

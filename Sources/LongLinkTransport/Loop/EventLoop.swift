@@ -59,6 +59,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private var transformQueue = ByteQueue()
   /// An empty queue whose memory the next transport with an incomplete frame can take.
   @safe @exclusivity(unchecked) package var spareQueue = ByteQueue()
+  #if Operations
+  /// The recorder of the loop's links; nil if they are not recorded.
+  @safe @exclusivity(unchecked) package internal(set) var recorder: Recorder?
+  #endif
 
   /// The work that other threads submit.
   let inbox = Mutex(Inbox())

@@ -9,9 +9,9 @@ package import LongLinkCore
 package protocol LoopDriver: AnyObject {
   /// The current monotonic time.
   var now: LinkInstant { get }
-  /// The time of the calendar, in seconds since 1970. Only the dates of certificates are compared
-  /// with it: it can jump.
-  var unixTime: Int64 { get }
+  /// The time of the calendar, in nanoseconds since 1970. It can jump: only the dates of
+  /// certificates are compared with it, and recordings and numbers of broadcasts begin with it.
+  var unixNanoseconds: Int64 { get }
   /// Waits for readiness until `deadline` (nil: forever; an instant in the past: not at all) or
   /// until `wake`, and delivers it.
   func wait(until deadline: LinkInstant?)
@@ -54,6 +54,8 @@ package protocol LoopDriver: AnyObject {
 }
 
 extension LoopDriver {
+  /// The time of the calendar, in seconds since 1970.
+  package var unixTime: Int64 { unixNanoseconds / 1_000_000_000 }
   package func hosts(_ resident: any LoopResident) {}
 }
 

@@ -108,7 +108,7 @@ final class StillDriver: LoopDriver {
     return preemptionsPerLook.map { $0 * looks }
   }
 
-  var unixTime: Int64 { 0 }
+  var unixNanoseconds: Int64 { 0 }
   func wait(until deadline: LinkInstant?) {}
   func wake() {}
   func letOthersRun() -> Bool { false }

@@ -18,7 +18,7 @@ final class ManualDriver: LoopDriver {
     now = now.advanced(by: duration)
   }
 
-  var unixTime: Int64 { now.nanoseconds / 1_000_000_000 }
+  var unixNanoseconds: Int64 { now.nanoseconds }
 
   func wait(until deadline: LinkInstant?) {
     deadlines.append(deadline)

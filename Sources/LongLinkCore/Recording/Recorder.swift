@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A ring of what the links of one loop have read, written, been told and decided: the flight
+/// recorder. It belongs to the loop, not to a link, so that an idle link costs nothing and a quiet
+/// one loses little. All functions are called on the loop.
+///
+/// A record has a head of 16 bytes (its size in bits 0 to 15, the event, how often the link's
+/// messages and effects were taken since its record before, and the link, in one word; then the
+/// instant), numbers of 8 bytes each, and bytes or parts of frames. No record spans two segments.
+@safe package final class Recorder {
+  /// The most bytes that the ring has.
+  package let capacity: Int
+  /// Whether the bodies of messages are recorded too.
+  package let recordsBodies: Bool
+  /// The instant 0 of the loop's clock in nanoseconds since 1970.
+  private let epoch: Int64
+  private let loop: UInt8
+
+  let segmentSize: Int
+  /// The full segments, the oldest first.
+  private var full: [RecorderSegment] = []
+  private var hasForgotten = false
+  /// The segment that is being filled, and its bytes in use.
+  private(set) var segment: RecorderSegment
+  @safe @exclusivity(unchecked) var used = 0
+  /// The link whose messages and effects were taken last, and how often since its last record.
+  @safe @exclusivity(unchecked) private var taker: UInt32 = 0
+  @safe @exclusivity(unchecked) private var takes: UInt64 = 0
+  @safe @exclusivity(unchecked) private var lastInstant = LinkInstant(nanoseconds: 0)
+  /// The least number for the next link.
+  private var nextLink: UInt32 = 1
+  /// What is still to be written of the frames that were written in part.
+  var rests: [UInt32: Rest] = [:]
+
+  /// The rest of a frame: bytes to keep, and behind them bytes to leave out.
+  struct Rest {
+    var kept: Int
+    var leftOut: Int
+  }
+
+  /// In the word before a part of a frame: the kept bytes, and whether the frame begins or ends.
+  static let keptMask: UInt64 = 0x3FFF_FFFF
+  static let begins: UInt64 = 1 << 30
+  static let ends: UInt64 = 1 << 31
+
+  /// The smallest ring, in bytes.
+  package static let leastCapacity = 16_384
+
+  /// Makes a recorder whose ring has at most `capacity` bytes, at least 16 KiB. Memory is taken as
+  /// the ring fills.
+  package init(capacity: Int, recordsBodies: Bool, epoch: Int64, loop: UInt8) {
+    self.capacity = max(capacity, Recorder.leastCapacity)
+    self.recordsBodies = recordsBodies
+    self.epoch = epoch
+    self.loop = loop
+    segmentSize = min(65_535, self.capacity / 8) / 16 * 16
+    segment = RecorderSegment(size: segmentSize)
+  }
+
+  /// Returns the number by which a link is recorded: `id`, if no link of the loop has had it or a
+  /// larger one.
+  package func number(for id: UInt32) -> UInt32 {
+    let number = max(id, nextLink)
+    nextLink = number == .max ? 1 : number + 1
+    return number
+  }
+
+  /// What the ring holds now.
+  package func snapshot() -> RecorderSnapshot {
+    RecorderSnapshot(
+      segments: full.map { ($0, $0.used) } + [(segment, used)], hasForgotten: hasForgotten,
+      epoch: epoch, loop: loop)
+  }
+
+  // MARK: Records
+
+  /// Makes room for a record, and writes its head. `size` is at most half of a segment.
+  @inline(__always)
+  func begin(
+    _ event: RecordedEvent, of link: UInt32, at now: LinkInstant, _ size: Int
+  ) -> UnsafeMutableRawPointer {
+    if taker != link, takes > 0 { noteTakes() }
+    if size > segmentSize &- used { turnOver() }
+    let place = unsafe segment.bytes + used
+    used &+= size
+    let head =
+      UInt64(truncatingIfNeeded: size) | UInt64(event.rawValue) << 16 | takes << 24
+      | UInt64(link) << 32
+    takes = 0
+    lastInstant = now
+    // There is room for the whole record.
+    unsafe place.storeBytes(of: head, as: UInt64.self)
+    unsafe place.storeBytes(of: now.nanoseconds, toByteOffset: 8, as: Int64.self)
+    return unsafe place
+  }
+
+  /// Notes an event without numbers.
+  @inline(__always)
+  package func note(_ event: RecordedEvent, of link: UInt32, at now: LinkInstant) {
+    _ = unsafe begin(event, of: link, at: now, 16)
+  }
+
+  /// Notes an event with one number.
+  @inline(__always)
+  package func note(_ event: RecordedEvent, of link: UInt32, at now: LinkInstant, _ a: UInt64) {
+    let place = unsafe begin(event, of: link, at: now, 24)
+    unsafe place.storeBytes(of: a, toByteOffset: 16, as: UInt64.self)
+  }
+
+  /// Notes an event with two numbers.
+  @inline(__always)
+  package func note(
+    _ event: RecordedEvent, of link: UInt32, at now: LinkInstant, _ a: UInt64, _ b: UInt64
+  ) {
+    let place = unsafe begin(event, of: link, at: now, 32)
+    unsafe place.storeBytes(of: a, toByteOffset: 16, as: UInt64.self)
+    unsafe place.storeBytes(of: b, toByteOffset: 24, as: UInt64.self)
+  }
+
+  /// Notes an event with three numbers.
+  @inline(__always)
+  package func note(
+    _ event: RecordedEvent, of link: UInt32, at now: LinkInstant, _ a: UInt64, _ b: UInt64,
+    _ c: UInt64
+  ) {
+    let place = unsafe begin(event, of: link, at: now, 40)
+    unsafe place.storeBytes(of: a, toByteOffset: 16, as: UInt64.self)
+    unsafe place.storeBytes(of: b, toByteOffset: 24, as: UInt64.self)
+    unsafe place.storeBytes(of: c, toByteOffset: 32, as: UInt64.self)
+  }
+
+  /// Notes an event with any numbers, and bytes behind them. Bytes that do not fit are cut off:
+  /// returns false then.
+  @discardableResult
+  package func note(
+    _ event: RecordedEvent, of link: UInt32, at now: LinkInstant, numbers: [UInt64],
+    bytes: [UInt8] = []
+  ) -> Bool {
+    precondition(numbers.count == event.numbers, "\(event) has \(event.numbers) numbers")
+    let room = segmentSize / 2 - 16 - 8 * numbers.count
+    let count = min(bytes.count, room)
+    let place = unsafe begin(event, of: link, at: now, 16 + 8 * numbers.count + count)
+    for (index, number) in numbers.enumerated() {
+      unsafe place.storeBytes(of: number, toByteOffset: 16 + 8 * index, as: UInt64.self)
+    }
+    unsafe bytes.withUnsafeBytes { source in
+      // The record has room for `count` bytes, which are within the array.
+      unsafe UnsafeMutableRawBufferPointer(
+        start: place + 16 + 8 * numbers.count, count: count
+      ).copyMemory(from: UnsafeRawBufferPointer(rebasing: source[..<count]))
+    }
+    return count == bytes.count
+  }
+
+  /// Counts that a message or an effect of a link was taken, or that there was none.
+  @inline(__always)
+  package func took(of link: UInt32) {
+    if taker == link, takes < 255 { takes &+= 1 } else { otherTook(link) }
+  }
+
+  private func otherTook(_ link: UInt32) {
+    if takes > 0 { noteTakes() }
+    taker = link
+    takes = 1
+  }
+
+  /// Notes how often messages and effects were taken, before another link's record.
+  private func noteTakes() {
+    let count = takes
+    takes = 0
+    note(.taken, of: taker, at: lastInstant, count)
+  }
+
+  /// Begins another segment. If the ring is full, its oldest segment is written anew, unless a
+  /// snapshot has it.
+  func turnOver() {
+    segment.used = used
+    full.append(segment)
+    used = 0
+    if (full.count + 1) * segmentSize > capacity {
+      hasForgotten = true
+      var oldest = full.removeFirst()
+      segment =
+        isKnownUniquelyReferenced(&oldest) ? oldest : RecorderSegment(size: segmentSize)
+    } else {
+      segment = RecorderSegment(size: segmentSize)
+    }
+  }
+}
