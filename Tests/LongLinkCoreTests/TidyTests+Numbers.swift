@@ -80,14 +80,14 @@ extension TidyTests {
     (
       "@inline(__always)",
       [
-        "LongLinkCore": 121, "LongLinkDialects": 3, "LongLinkDriver": 57, "LongLinkProtobufC": 3,
+        "LongLinkCore": 132, "LongLinkDialects": 3, "LongLinkDriver": 67, "LongLinkProtobufC": 3,
         "LongLinkTransport": 15,
       ]
     ),
     (
       "@inlinable",
       [
-        "LongLinkCore": 145, "LongLinkDriver": 9, "LongLinkProtobufC": 25, "LongLinkTransport": 7,
+        "LongLinkCore": 153, "LongLinkDriver": 9, "LongLinkProtobufC": 25, "LongLinkTransport": 7,
       ]
     ),
   ]

@@ -104,9 +104,9 @@ public struct ClientConfiguration: Sendable {
   public var reconnect = ReconnectPolicy()
   /// The client's name in the server's logs: at most 1,024 bytes, without NUL. Default: none.
   public var name = ""
-  /// The most bytes of the ring in which the client's loop keeps what its connections did, for recordings: 0
-  /// for none, or 16,384 to 1,073,741,824. Default 64 KiB. It has an effect only with the trait
-  /// `Operations`.
+  /// The most bytes of the ring in which the client's loop keeps what its connections did, for
+  /// recordings (``LongLinkError/recording``): 0 for none, or 16,384 to 1,073,741,824. Default 64
+  /// KiB. It has an effect only with the trait `Operations`.
   ///
   /// If several clients or servers use one loop, the first one decides.
   public var recorderBytes = 65_536

@@ -324,8 +324,7 @@ extension ClientConnection: LinkOwner {
     let place = isPreparing ? "the connection ended while `prepare` ran: " : ""
     return ConnectFailure(
       reason, detail: "\(place)\(detail ?? link.ending.detail(of: reason))\(hint)",
-      address: link.peer,
-      securityFailure: link.securityFailure)
+      address: link.peer, securityFailure: link.securityFailure, recording: link.recording)
   }
 
   /// Whether the server's first bytes were not a frame, for example because it speaks HTTP.

@@ -15,6 +15,8 @@ final class ConnectFailure: Error {
   let address: SocketAddress?
   let reason: CloseReason?
   let securityFailure: SecurityFailure?
+  /// What the link has recorded; nil if nothing was, or there was no link.
+  let recording: LinkRecording?
 
   /// The failure of a client that has not failed yet.
   static let unknown = ConnectFailure("unknown", detail: "no connection")
@@ -26,12 +28,14 @@ final class ConnectFailure: Error {
     self.address = address
     reason = nil
     securityFailure = nil
+    recording = nil
   }
 
   init(
     _ reason: CloseReason, detail: String, address: SocketAddress?,
-    securityFailure: SecurityFailure? = nil
+    securityFailure: SecurityFailure? = nil, recording: LinkRecording? = nil
   ) {
+    self.recording = recording
     token = reason.token
     self.detail = detail
     self.address = address
@@ -41,7 +45,9 @@ final class ConnectFailure: Error {
 
   /// Makes the failure of a link that has ended, or whose server is going away.
   convenience init(of link: Link, _ reason: CloseReason) {
-    self.init(reason, detail: link.ending.detail(of: reason), address: link.peer)
+    self.init(
+      reason, detail: link.ending.detail(of: reason), address: link.peer,
+      recording: link.recording)
   }
 
   private var systemError: Int32? {
@@ -68,13 +74,15 @@ extension ConnectFailure {
     LongLinkError(
       securityFailure != nil ? .securityFailed : response != nil ? .notAccepted : code,
       doing: operation, detail: server + detail, peer: address, response: response,
-      systemError: systemError, closeReason: reason, securityFailure: securityFailure)
+      systemError: systemError, closeReason: reason, securityFailure: securityFailure
+    ).with(recording)
   }
 
   /// The reason for the error of a request that has waited until its deadline.
   var waitReason: WaitReason {
     WaitReason(
       "it waited for a connection: \(detail)", peer: address, systemError: systemError,
-      securityFailure: securityFailure, response: response, closeReason: reason)
+      securityFailure: securityFailure, response: response, closeReason: reason,
+      recording: recording)
   }
 }

@@ -159,7 +159,7 @@ extension ShortLinks {
         \(name(of: connection.way)): \
         \(ConnectFailure.text(ofRefusal: code, of: connection.credential)): \
         \(PeerText(goaway.reason))
-        """, address: connection.link.peer)
+        """, address: connection.link.peer, recording: connection.link.recording)
     core.lastFailure = failure
     if core.machine.shortRefusals.counts(since: connection.refusalsBefore) { refusal = failure }
     core.tell(.short(.refused(connection.credential, code, since: connection.refusalsBefore)))
@@ -173,7 +173,7 @@ extension ShortLinks {
       detail: """
         \(name(of: connection.way)): the server takes no requests for now: \
         \(PeerText(goaway.reason))
-        """, address: connection.link.peer)
+        """, address: connection.link.peer, recording: connection.link.recording)
     let hint = core.configuration.reconnect.hint(
       retryAfter: goaway.retryAfter, spread: goaway.spread, bits: core.bits())
     core.tell(.short(.turnedAway(connection.link.id, hint: hint)))
@@ -186,7 +186,7 @@ extension ShortLinks {
     core.totals.ended(reason)
     core.lastFailure = ConnectFailure(
       reason, detail: link.ending.detail(of: reason), address: link.peer,
-      securityFailure: link.securityFailure)
+      securityFailure: link.securityFailure, recording: link.recording)
     if core.requests.carriedCount(by: link) > 0 { count(connection.way) { $0.unanswered += 1 } }
   }
 

@@ -2,7 +2,7 @@
 
 /// What a recorder notes of a connection: what its core was told, and what the core decided.
 /// `Protocols/recording.md` says what each one means; the raw values are those of the file.
-package enum RecordedEvent: UInt8, CaseIterable, Sendable {
+@usableFromInline package enum RecordedEvent: UInt8, CaseIterable, Sendable {
   // About the whole recording
   case names = 1
   // Bytes and time
@@ -99,38 +99,38 @@ package enum RecordedEvent: UInt8, CaseIterable, Sendable {
 }
 
 /// What an event says besides its other numbers, as bits.
-package struct RecordedFlags: OptionSet, Sendable {
-  package let rawValue: UInt32
+@usableFromInline package struct RecordedFlags: OptionSet, Sendable {
+  @usableFromInline package let rawValue: UInt32
 
-  package init(rawValue: UInt32) {
+  @usableFromInline package init(rawValue: UInt32) {
     self.rawValue = rawValue
   }
 
   /// The body that was to be encoded has failed.
   package static let failed = RecordedFlags(rawValue: 1)
-  /// The size of a body that has failed, as a number of an event.
-  package static func failed(_ count: Int) -> UInt64 {
-    UInt64(truncatingIfNeeded: count) & 0xFF_FFFF_FFFF | UInt64(failed.rawValue) << 40
-  }
-
   /// The request sends items.
   package static let sendsItems = RecordedFlags(rawValue: 2)
   package static let isRefused = RecordedFlags(rawValue: 4)
   package static let isInterrupting = RecordedFlags(rawValue: 8)
   package static let hasOwnCode = RecordedFlags(rawValue: 16)
   package static let isNotifying = RecordedFlags(rawValue: 32)
+
+  /// The size of a body that has failed, as a number of an event.
+  package static func failed(_ count: Int) -> UInt64 {
+    UInt64(truncatingIfNeeded: count) & 0xFF_FFFF_FFFF | UInt64(failed.rawValue) << 40
+  }
 }
 
 /// The numbers of events that have several values in one.
-package enum RecordedNumber {
+@usableFromInline package enum RecordedNumber {
   /// Two numbers of 32 bits.
-  @inline(__always)
+  @inlinable @inline(__always)
   package static func pair(_ low: UInt32, _ high: UInt32) -> UInt64 {
     UInt64(low) | UInt64(high) << 32
   }
 
   /// The size of a body, in bytes, below 2^40; and that of its metadata plus 1, 0 for none.
-  @inline(__always)
+  @inlinable @inline(__always)
   package static func sizes(_ count: Int, metadata: Int?) -> UInt64 {
     UInt64(truncatingIfNeeded: count) & 0xFF_FFFF_FFFF
       | UInt64(truncatingIfNeeded: (metadata ?? -1) + 1) << 40

@@ -55,13 +55,13 @@ extension Recorder {
 
 /// Writes one record of a read or a write, with the parts of its frames; more records, if it has
 /// too many parts for one.
-struct PartWriter {
+@safe struct PartWriter {
   private let recorder: Recorder
   private let event: RecordedEvent
   private let link: UInt32
   private let now: LinkInstant
-  /// Where the record begins in the recorder's segment.
-  private var start: Int
+  /// Where the record begins.
+  private var start: UnsafeMutableRawPointer
 
   init(
     _ event: RecordedEvent, _ count: Int, of link: UInt32, at now: LinkInstant,
@@ -71,15 +71,16 @@ struct PartWriter {
     self.event = event
     self.link = link
     self.now = now
-    recorder.note(event, of: link, at: now, UInt64(count))
-    start = recorder.used - 24
+    unsafe start = recorder.begin(event, of: link, at: now, 24)
+    unsafe start.storeBytes(
+      of: UInt64(truncatingIfNeeded: count), toByteOffset: 16, as: UInt64.self)
   }
 
   /// Ends the record: writes its size.
   func end() {
-    // The head of the record is in the segment.
-    unsafe recorder.segment.bytes.storeBytes(
-      of: UInt16(truncatingIfNeeded: recorder.used - start), toByteOffset: start, as: UInt16.self)
+    // The record is in the recorder's segment, and its head has been written.
+    unsafe start.storeBytes(
+      of: UInt16(truncatingIfNeeded: recorder.place - start), as: UInt16.self)
   }
 
   /// Appends the parts of the frames in `range` of `bytes`; a frame begins at `offset`. Returns the
@@ -90,6 +91,12 @@ struct PartWriter {
   ) -> Recorder.Rest? {
     var offset = offset
     while offset < range.upperBound {
+      if !whole, offset >= range.lowerBound,
+        let behind = unsafe appendPlain(bytes, offset, range.upperBound)
+      {
+        offset = behind
+        continue
+      }
       let first = max(offset, range.lowerBound)
       guard bytes.count - offset >= NativeLayout.headerLength else {
         // A head that has not arrived completely.
@@ -102,12 +109,17 @@ struct PartWriter {
       let frame = unsafe RecordedFrame(bytes, at: offset, from: sender, whole: whole)
       if frame.end > range.lowerBound {
         let last = min(frame.end, range.upperBound)
-        let kept = max(first, min(frame.keptEnd, last))
+        var keptEnd = frame.keptEnd
+        // Secrets are not known any more when the rest of such a frame is written.
+        if keptEnd > range.upperBound, bytes.count > range.upperBound, frame.mayHaveSecrets {
+          keptEnd = offset + NativeLayout.headerLength
+        }
+        let kept = max(first, min(keptEnd, last))
         unsafe append(
           bytes, first..<kept, frame, leftOut: last - kept, begins: first == offset,
           ends: last == frame.end)
         if frame.end > range.upperBound {
-          let rest = max(0, frame.keptEnd - max(range.upperBound, first))
+          let rest = max(0, keptEnd - range.upperBound)
           return Recorder.Rest(kept: rest, leftOut: frame.end - range.upperBound - rest)
         }
       }
@@ -116,8 +128,45 @@ struct PartWriter {
     return nil
   }
 
-  /// Appends a part of a frame, with zeros in place of its secrets.
+  /// The kinds of frames whose bodies are left out, by bits: request, response, item and push.
+  private static let plainKinds: UInt64 = 0b0100_0111
+
+  /// Appends a whole small frame that has no secrets and whose body is left out, as most frames
+  /// are. Returns where the next one begins; nil if the frame is another one.
   @inline(__always)
+  private func appendPlain(
+    _ bytes: UnsafeRawBufferPointer, _ offset: Int, _ end: Int
+  ) -> Int? {
+    // 40 bytes are copied, whatever the frame's size.
+    guard end &- offset >= 40, recorder.room >= 48 else { return nil }
+    let frame = unsafe bytes.baseAddress! + offset
+    // There are 40 bytes from here on, by the condition above.
+    let first = unsafe frame.load(as: UInt8.self)
+    let length = unsafe Int(
+      UInt32(bigEndian: frame.loadUnaligned(fromByteOffset: 8, as: UInt32.self)))
+    guard Self.plainKinds >> UInt64(first & 0x3F) & 1 == 1, length <= end &- offset &- 16 else {
+      return nil
+    }
+    var kept = 16
+    if first & 0x80 != 0 {
+      let size = unsafe Int(
+        UInt16(bigEndian: frame.loadUnaligned(fromByteOffset: 16, as: UInt16.self)))
+      guard size <= 16, size &+ 2 <= length else { return nil }
+      kept = 18 &+ size
+    }
+    let place = unsafe recorder.place
+    let word =
+      UInt64(truncatingIfNeeded: kept) | Recorder.begins | Recorder.ends
+      | UInt64(truncatingIfNeeded: 16 &+ length &- kept) << 32
+    // There is room for 48 bytes, by the condition above.
+    unsafe place.storeBytes(of: word, as: UInt64.self)
+    unsafe (place + 8).copyMemory(from: frame, byteCount: 40)
+    unsafe recorder.place = place + (8 &+ kept)
+    recorder.room &-= 8 &+ kept
+    return offset &+ 16 &+ length
+  }
+
+  /// Appends a part of a frame, with zeros in place of its secrets.
   private mutating func append(
     _ bytes: UnsafeRawBufferPointer, _ kept: Range<Int>, _ frame: RecordedFrame, leftOut: Int,
     begins: Bool, ends: Bool
@@ -137,12 +186,11 @@ struct PartWriter {
   }
 
   /// Appends a part of a frame.
-  @inline(__always)
   mutating func append(
     _ kept: UnsafeRawBufferPointer, leftOut: Int, begins: Bool, ends: Bool
   ) {
     let size = 8 &+ kept.count
-    guard size <= recorder.segmentSize &- recorder.used else {
+    guard size <= recorder.room else {
       unsafe appendInPieces(kept, leftOut: leftOut, begins: begins, ends: ends)
       return
     }
@@ -150,12 +198,13 @@ struct PartWriter {
       UInt64(truncatingIfNeeded: kept.count) | (begins ? Recorder.begins : 0)
       | (ends ? Recorder.ends : 0) | UInt64(truncatingIfNeeded: leftOut) << 32
     // There is room for the part.
-    let place = unsafe recorder.segment.bytes + recorder.used
+    let place = unsafe recorder.place
     unsafe place.storeBytes(of: word, as: UInt64.self)
     if let source = kept.baseAddress {
       unsafe (place + 8).copyMemory(from: source, byteCount: kept.count)
     }
-    recorder.used &+= size
+    unsafe recorder.place = place + size
+    recorder.room &-= size
   }
 
   /// Appends a part that does not fit into the segment, in several records.
@@ -167,7 +216,7 @@ struct PartWriter {
     let most = recorder.segmentSize / 2
     repeat {
       let count = min(kept.count, most)
-      if 8 + count > recorder.segmentSize - recorder.used { goOn() }
+      if 8 + count > recorder.room { goOn() }
       let isLast = count == kept.count
       let piece = unsafe UnsafeRawBufferPointer(rebasing: kept[..<count])
       unsafe append(piece, leftOut: isLast ? leftOut : 0, begins: begins, ends: isLast && ends)
@@ -180,8 +229,9 @@ struct PartWriter {
   private mutating func goOn() {
     end()
     recorder.turnOver()
-    recorder.note(event == .received ? .receivedMore : .wroteMore, of: link, at: now)
-    start = recorder.used - RecorderRecord.headSize
+    unsafe start = recorder.begin(
+      event == .received ? .receivedMore : .wroteMore, of: link, at: now,
+      RecorderRecord.headSize)
   }
 }
 
@@ -191,8 +241,9 @@ struct RecordedFrame {
   let start: Int
   let keptEnd: Int
   let end: Int
+  /// The position behind the bytes that can have secrets: those of a hello, or metadata.
+  private let checkedEnd: Int
   private let kind: UInt8
-  private let hasMetadata: Bool
 
   /// The frame whose 16 bytes of head begin at `start`.
   @inline(__always)
@@ -205,44 +256,45 @@ struct RecordedFrame {
     kind = byte & 0x3F
     end = start + NativeLayout.headerLength + Int(length)
     let body = start + NativeLayout.headerLength
+    var (kept, checked) = (body, body)
     switch FrameKind(wire: kind) {
     case .request, .response, .push:
-      hasMetadata = byte & 0x80 != 0
-      var kept = body
-      if hasMetadata {
+      if byte & 0x80 != 0 {
         kept += 2
         if bytes.count >= kept {
+          // Its two bytes are there.
           kept += unsafe Int(bytes[body]) << 8 | Int(bytes[body + 1])
         }
+        checked = kept
       }
-      keptEnd = whole ? end : min(kept, end)
+      if whole { kept = end }
     case .item, .ignorable, nil:
-      hasMetadata = false
-      keptEnd = whole ? end : body
-    case .renewal where sender == .client:
-      hasMetadata = false
-      keptEnd = body
-    case .end, .cancel, .credit, .renewal, .ping, .pong, .hello, .welcome, .goaway:
-      hasMetadata = false
-      keptEnd = min(end, body + Wire.controlLimit)
+      if whole { kept = end }
+    case .renewal where sender == .client: break
+    case .hello:
+      kept = body + Wire.controlLimit
+      checked = kept
+    case .end, .cancel, .credit, .renewal, .ping, .pong, .welcome, .goaway:
+      kept = body + Wire.controlLimit
     }
+    keptEnd = min(kept, end)
+    checkedEnd = min(checked, end)
   }
 
   /// Whether some of the kept bytes may have to be blanked. A metadata block of 16 bytes has no
   /// room for the name of a credential and its value.
   @inline(__always)
-  var mayHaveSecrets: Bool {
-    kind == FrameKind.hello.rawValue
-      || hasMetadata && keptEnd - start > NativeLayout.headerLength + 2 + 16
-  }
+  var mayHaveSecrets: Bool { checkedEnd - start > NativeLayout.headerLength + 2 + 16 }
 
   /// The positions of credentials, as far as the frame is in `bytes`.
   func secrets(in bytes: UnsafeRawBufferPointer) -> [Range<Int>] {
-    let body = start + NativeLayout.headerLength + (hasMetadata ? 2 : 0)
-    let block = body..<max(body, min(keptEnd, bytes.count))
-    return unsafe kind == FrameKind.hello.rawValue
-      ? Self.secretFields.flatMap { unsafe Self.values(of: $0, in: bytes, block) }
-      : Self.credentials(in: bytes, block)
+    let isHello = kind == FrameKind.hello.rawValue
+    let begin = start + NativeLayout.headerLength + (isHello ? 0 : 2)
+    let end = min(checkedEnd, bytes.count)
+    guard begin < end else { return [] }
+    return unsafe isHello
+      ? Self.secretFields.flatMap { unsafe Self.values(of: $0, in: bytes, begin..<end) }
+      : Self.credentials(in: bytes, begin..<end)
   }
 
   /// The numbers of the fields: in a hello, the credential and what names the client, which is a

@@ -7,7 +7,7 @@
 /// A record has a head of 16 bytes (its size in bits 0 to 15, the event, how often the link's
 /// messages and effects were taken since its record before, and the link, in one word; then the
 /// instant), numbers of 8 bytes each, and bytes or parts of frames. No record spans two segments.
-@safe package final class Recorder {
+@safe @usableFromInline package final class Recorder {
   /// The most bytes that the ring has.
   package let capacity: Int
   /// Whether the bodies of messages are recorded too.
@@ -20,13 +20,14 @@
   /// The full segments, the oldest first.
   private var full: [RecorderSegment] = []
   private var hasForgotten = false
-  /// The segment that is being filled, and its bytes in use.
-  private(set) var segment: RecorderSegment
-  @safe @exclusivity(unchecked) var used = 0
+  /// The segment that is being filled.
+  private var segment: RecorderSegment
+  /// Where its next record begins, and the bytes from there to its end.
+  @exclusivity(unchecked) @usableFromInline var place: UnsafeMutableRawPointer
+  @safe @exclusivity(unchecked) @usableFromInline var room: Int
   /// The link whose messages and effects were taken last, and how often since its last record.
-  @safe @exclusivity(unchecked) private var taker: UInt32 = 0
-  @safe @exclusivity(unchecked) private var takes: UInt64 = 0
-  @safe @exclusivity(unchecked) private var lastInstant = LinkInstant(nanoseconds: 0)
+  @safe @exclusivity(unchecked) @usableFromInline var taker: UInt32 = 0
+  @safe @exclusivity(unchecked) @usableFromInline var takes: UInt64 = 0
   /// The least number for the next link.
   private var nextLink: UInt32 = 1
   /// What is still to be written of the frames that were written in part.
@@ -55,6 +56,8 @@
     self.loop = loop
     segmentSize = min(65_535, self.capacity / 8) / 16 * 16
     segment = RecorderSegment(size: segmentSize)
+    unsafe place = segment.bytes
+    room = segmentSize
   }
 
   /// Returns the number by which a link is recorded: `id`, if no link of the loop has had it or a
@@ -68,115 +71,110 @@
   /// What the ring holds now.
   package func snapshot() -> RecorderSnapshot {
     RecorderSnapshot(
-      segments: full.map { ($0, $0.used) } + [(segment, used)], hasForgotten: hasForgotten,
-      epoch: epoch, loop: loop)
+      segments: full.map { ($0, $0.used) } + [(segment, segmentSize - room)],
+      hasForgotten: hasForgotten, epoch: epoch, loop: loop)
   }
 
   // MARK: Records
 
   /// Makes room for a record, and writes its head. `size` is at most half of a segment.
-  @inline(__always)
+  @inlinable @inline(__always)
   func begin(
     _ event: RecordedEvent, of link: UInt32, at now: LinkInstant, _ size: Int
   ) -> UnsafeMutableRawPointer {
-    if taker != link, takes > 0 { noteTakes() }
-    if size > segmentSize &- used { turnOver() }
-    let place = unsafe segment.bytes + used
-    used &+= size
+    if takes != 0, taker != link { noteTakes(at: now) }
+    if size > room { turnOver() }
+    let start = unsafe place
+    unsafe place = start + size
+    room &-= size
     let head =
       UInt64(truncatingIfNeeded: size) | UInt64(event.rawValue) << 16 | takes << 24
       | UInt64(link) << 32
     takes = 0
-    lastInstant = now
     // There is room for the whole record.
-    unsafe place.storeBytes(of: head, as: UInt64.self)
-    unsafe place.storeBytes(of: now.nanoseconds, toByteOffset: 8, as: Int64.self)
-    return unsafe place
+    unsafe start.storeBytes(of: head, as: UInt64.self)
+    unsafe start.storeBytes(of: now.nanoseconds, toByteOffset: 8, as: Int64.self)
+    return unsafe start
   }
 
   /// Notes an event without numbers.
-  @inline(__always)
+  @inlinable @inline(__always)
   package func note(_ event: RecordedEvent, of link: UInt32, at now: LinkInstant) {
     _ = unsafe begin(event, of: link, at: now, 16)
   }
 
   /// Notes an event with one number.
-  @inline(__always)
+  @inlinable @inline(__always)
   package func note(_ event: RecordedEvent, of link: UInt32, at now: LinkInstant, _ a: UInt64) {
-    let place = unsafe begin(event, of: link, at: now, 24)
-    unsafe place.storeBytes(of: a, toByteOffset: 16, as: UInt64.self)
+    let start = unsafe begin(event, of: link, at: now, 24)
+    unsafe start.storeBytes(of: a, toByteOffset: 16, as: UInt64.self)
   }
 
   /// Notes an event with two numbers.
-  @inline(__always)
+  @inlinable @inline(__always)
   package func note(
     _ event: RecordedEvent, of link: UInt32, at now: LinkInstant, _ a: UInt64, _ b: UInt64
   ) {
-    let place = unsafe begin(event, of: link, at: now, 32)
-    unsafe place.storeBytes(of: a, toByteOffset: 16, as: UInt64.self)
-    unsafe place.storeBytes(of: b, toByteOffset: 24, as: UInt64.self)
+    let start = unsafe begin(event, of: link, at: now, 32)
+    unsafe start.storeBytes(of: a, toByteOffset: 16, as: UInt64.self)
+    unsafe start.storeBytes(of: b, toByteOffset: 24, as: UInt64.self)
   }
 
   /// Notes an event with three numbers.
-  @inline(__always)
+  @inlinable @inline(__always)
   package func note(
     _ event: RecordedEvent, of link: UInt32, at now: LinkInstant, _ a: UInt64, _ b: UInt64,
     _ c: UInt64
   ) {
-    let place = unsafe begin(event, of: link, at: now, 40)
-    unsafe place.storeBytes(of: a, toByteOffset: 16, as: UInt64.self)
-    unsafe place.storeBytes(of: b, toByteOffset: 24, as: UInt64.self)
-    unsafe place.storeBytes(of: c, toByteOffset: 32, as: UInt64.self)
+    let start = unsafe begin(event, of: link, at: now, 40)
+    unsafe start.storeBytes(of: a, toByteOffset: 16, as: UInt64.self)
+    unsafe start.storeBytes(of: b, toByteOffset: 24, as: UInt64.self)
+    unsafe start.storeBytes(of: c, toByteOffset: 32, as: UInt64.self)
   }
 
-  /// Notes an event with any numbers, and bytes behind them. Bytes that do not fit are cut off:
-  /// returns false then.
-  @discardableResult
+  /// Notes an event with any numbers, and bytes behind them. Bytes that do not fit are cut off.
   package func note(
     _ event: RecordedEvent, of link: UInt32, at now: LinkInstant, numbers: [UInt64],
     bytes: [UInt8] = []
-  ) -> Bool {
+  ) {
     precondition(numbers.count == event.numbers, "\(event) has \(event.numbers) numbers")
-    let room = segmentSize / 2 - 16 - 8 * numbers.count
-    let count = min(bytes.count, room)
-    let place = unsafe begin(event, of: link, at: now, 16 + 8 * numbers.count + count)
+    let count = min(bytes.count, segmentSize / 2 - 16 - 8 * numbers.count)
+    let start = unsafe begin(event, of: link, at: now, 16 + 8 * numbers.count + count)
     for (index, number) in numbers.enumerated() {
-      unsafe place.storeBytes(of: number, toByteOffset: 16 + 8 * index, as: UInt64.self)
+      unsafe start.storeBytes(of: number, toByteOffset: 16 + 8 * index, as: UInt64.self)
     }
     unsafe bytes.withUnsafeBytes { source in
       // The record has room for `count` bytes, which are within the array.
       unsafe UnsafeMutableRawBufferPointer(
-        start: place + 16 + 8 * numbers.count, count: count
+        start: start + 16 + 8 * numbers.count, count: count
       ).copyMemory(from: UnsafeRawBufferPointer(rebasing: source[..<count]))
     }
-    return count == bytes.count
   }
 
   /// Counts that a message or an effect of a link was taken, or that there was none.
-  @inline(__always)
-  package func took(of link: UInt32) {
-    if taker == link, takes < 255 { takes &+= 1 } else { otherTook(link) }
+  @inlinable @inline(__always)
+  package func took(of link: UInt32, at now: @autoclosure () -> LinkInstant) {
+    if taker == link, takes < 255 { takes &+= 1 } else { otherTook(link, at: now()) }
   }
 
-  private func otherTook(_ link: UInt32) {
-    if takes > 0 { noteTakes() }
+  @usableFromInline func otherTook(_ link: UInt32, at now: LinkInstant) {
+    if takes > 0 { noteTakes(at: now) }
     taker = link
     takes = 1
   }
 
   /// Notes how often messages and effects were taken, before another link's record.
-  private func noteTakes() {
+  @usableFromInline func noteTakes(at now: LinkInstant) {
     let count = takes
     takes = 0
-    note(.taken, of: taker, at: lastInstant, count)
+    note(.taken, of: taker, at: now, count)
   }
 
   /// Begins another segment. If the ring is full, its oldest segment is written anew, unless a
   /// snapshot has it.
-  func turnOver() {
-    segment.used = used
+  @usableFromInline func turnOver() {
+    segment.used = segmentSize - room
     full.append(segment)
-    used = 0
     if (full.count + 1) * segmentSize > capacity {
       hasForgotten = true
       var oldest = full.removeFirst()
@@ -185,5 +183,7 @@
     } else {
       segment = RecorderSegment(size: segmentSize)
     }
+    unsafe place = segment.bytes
+    room = segmentSize
   }
 }

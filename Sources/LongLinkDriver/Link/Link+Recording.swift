@@ -88,13 +88,14 @@ extension Link {
     guard let recorder else { return }
     let first = RecordedNumber.pair(serial, type.rawValue)
     let sizes = RecordedNumber.sizes(count, metadata: metadata?.count)
-    let flags: RecordedFlags = failed ? .failed : []
     guard let stream else {
+      // As a number, since the set has no literal that is free.
       recorder.note(
         .request, of: recordedAs, at: now, first,
-        RecordedNumber.pair(priority, flags.rawValue), sizes)
+        RecordedNumber.pair(priority, failed ? 1 : 0), sizes)
       return
     }
+    let flags: RecordedFlags = failed ? .failed : []
     recorder.note(
       .streamRequest, of: recordedAs, at: now,
       numbers: [
@@ -131,7 +132,7 @@ extension Link {
   @inline(__always)
   func recordedTake() {
     #if Operations
-    if let recorder { recorder.took(of: recordedAs) }
+    if let recorder { recorder.took(of: recordedAs, at: loop.now) }
     #endif
   }
 

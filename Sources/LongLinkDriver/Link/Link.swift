@@ -133,7 +133,7 @@ package final class Link {
     repeat {
       // Once the owner is released, the core has no more messages.
       if let owner {
-        while let message = nextMessage() { owner.link(self, received: message) }
+        while let message = takeMessage() { owner.link(self, received: message) }
       }
     } while performEffect()
     isDelivering = false
@@ -148,7 +148,7 @@ package final class Link {
   }
 
   @inline(__always)
-  private func nextMessage() -> Arrival? {
+  private func takeMessage() -> Arrival? {
     recordedTake()
     return core.nextMessage()
   }

@@ -69,10 +69,15 @@ extension ConnectionConfiguration {
     }
   }
 
-  /// Records the links that begin on a loop, which is the given one of its owner. Call it on the
-  /// loop.
+  /// Records the links that begin on a loop from now on; its first owner with a recorder decides.
+  /// `number` is that of the loop among those of its server. Call it on the loop.
   package func record(on loop: EventLoop, as number: UInt8 = 0) {
-    loop.record(atMost: recorderBytes, bodies: recordsBodies, as: number)
+    #if Operations
+    guard loop.recorder == nil, recorderBytes > 0 else { return }
+    let epoch = loop.driver.unixNanoseconds - loop.driver.now.nanoseconds
+    loop.recorder = Recorder(
+      capacity: recorderBytes, recordsBodies: recordsBodies, epoch: epoch, loop: number)
+    #endif
   }
 
   /// Returns the settings of a connection, with the framing of the dialect.

@@ -100,6 +100,14 @@ public struct LongLinkError: Error, Sendable {
     let securityFailure: SecurityFailure?
     var itemsReceived: UInt64?
     var stream: StreamNumber
+    var recording = Recorded(links: nil)
+  }
+
+  /// What the recorder had of the operation's links. Errors that differ only in it are equal.
+  private struct Recorded: Equatable {
+    let links: LinkRecording?
+
+    static func == (_: Recorded, _: Recorded) -> Bool { true }
   }
 
   /// The number of the stream whose read or write failed; 0 for any other error. Errors that differ
@@ -188,6 +196,15 @@ public struct LongLinkError: Error, Sendable {
   public var closeReason: CloseReason? { storage.closeReason }
   /// Why the connection could not be secured, if that failed the operation; else nil.
   public var securityFailure: SecurityFailure? { storage.securityFailure }
+  /// What the recorder of the loop has of the connections that the operation used, as the bytes of
+  /// a file for `longlink replay` and Wireshark. It is made at each call, on any thread.
+  ///
+  /// Nil without the trait `Operations`, with a `recorderBytes` of 0, for failures other than lost
+  /// connections, failed connects and deadlines, and if there was no connection. Besides the
+  /// connection that failed, it has up to 8 that the client's requests have used before. Write it
+  /// to a file before you drop the error: the error keeps some of the recorder's memory, at most
+  /// `recorderBytes`.
+  public var recording: [UInt8]? { storage.recording.links?.file }
   /// For a failed read of a stream, the number of items that were read before it; nil for other
   /// operations, and in a handler whose exchange has ended.
   public var itemsReceived: UInt64? { storage.itemsReceived }
@@ -229,6 +246,12 @@ extension LongLinkError {
   /// Returns the error with the final delivery of its request.
   package func with(delivery: Delivery) -> LongLinkError {
     changed { $0.delivery = delivery }
+  }
+
+  /// Returns the error with what the recorder has of the operation's links.
+  package func with(_ recording: LinkRecording?) -> LongLinkError {
+    guard let recording else { return self }
+    return changed { $0.recording = Recorded(links: recording) }
   }
 
   /// Returns the error with the number of items that were read of its stream.

@@ -102,7 +102,8 @@ extension Requests {
       .joined(separator: "; the peer says: ")
     if arrival.code == .deadlinePassed, !arrival.isRefused, request.deadline <= loop.now {
       // Both sides watch the deadline, and the peer's response came before this side's timer.
-      return error(.deadlineExceeded, id, request, .sent, request.lateness, on: link).after(past)
+      return error(.deadlineExceeded, id, request, .sent, request.lateness, on: link)
+        .after(past).with(recording(of: link))
     }
     return LongLinkError(
       .rejected, delivery: delivery(of: arrival, to: request, on: link),
@@ -193,13 +194,13 @@ extension Requests {
     let refusal = request.refusal.map { "an earlier sending was refused \($0)" }
     guard link == nil, let reason = waitReason?() else {
       return error(.deadlineExceeded, id, request, delivery, request.lateness, on: link)
-        .noting(refusal)
+        .noting(refusal).with(recording(of: link))
     }
     return LongLinkError(
       .deadlineExceeded, delivery: delivery, doing: operation(id, request), detail: reason.detail,
       peer: reason.peer, response: reason.response, systemError: reason.systemError,
       closeReason: reason.closeReason, securityFailure: reason.securityFailure
-    ).noting(request.lateness).noting(refusal)
+    ).noting(request.lateness).noting(refusal).with(reason.recording)
   }
 
   /// The state of a request; nil once it has ended.
@@ -218,12 +219,14 @@ package struct WaitReason {
   package let securityFailure: SecurityFailure?
   package let response: ResponseCode?
   package let closeReason: CloseReason?
+  package let recording: LinkRecording?
 
   package init(
     _ detail: String, peer: SocketAddress? = nil, systemError: Int32? = nil,
     securityFailure: SecurityFailure? = nil, response: ResponseCode? = nil,
-    closeReason: CloseReason? = nil
+    closeReason: CloseReason? = nil, recording: LinkRecording? = nil
   ) {
+    self.recording = recording
     self.detail = detail
     self.peer = peer
     self.systemError = systemError

@@ -4,7 +4,10 @@ package import LongLinkCore
 
 extension Requests {
   /// Adds a link that is being prepared: it carries only the requests that are made on it.
-  package func prepare(_ link: Link) { links.append(link) }
+  package func prepare(_ link: Link) {
+    links.append(link)
+    noteForRecordings(link)
+  }
 
   /// Makes an open link the current one: new requests go to it, and streams that follow their
   /// client end on the other links.
@@ -12,6 +15,7 @@ extension Requests {
     // A link that was prepared is in the list already.
     links.removeAll { $0 === link }
     links.append(link)
+    noteForRecordings(link)
     current = link
     onceTerms = link.connection.agreement.once ?? onceTerms
     owed = OwedAnswers()
@@ -85,12 +89,14 @@ extension Requests {
     }
     // All leave the link before the first is decided: what later ones may have done counts.
     for (id, delivery) in carried { table.takeBack(id, delivery) }
+    let recording = carried.isEmpty ? nil : recording(of: link)
     retryOrEnd(carried, of: link, resends: resends, repeats: reason.isPassing) {
       id, request, delivery in
-      .lost(
+      LongLinkError.lost(
         reason, delivery: delivery, doing: operation(id, request), peer: link.peer,
         detail: link.ending.detail(of: reason), securityFailure: link.securityFailure,
-        retryAfter: link.retryAfter, ofShortLink: link.connection.settings.isShort)
+        retryAfter: link.retryAfter, ofShortLink: link.connection.settings.isShort
+      ).with(recording)
     }
     disarmIfUnused()
   }

@@ -39,6 +39,10 @@ package final class Requests: TimerHandler {
   @safe @exclusivity(unchecked) package var onIdle: (() -> Void)?
   /// Called when the last request of a retired link has ended.
   @safe @exclusivity(unchecked) package var onRetired: ((Link) -> Void)?
+  #if Operations
+  /// The numbers of the last links that requests could go over, for recordings.
+  var recordedLinks: [UInt32] = []
+  #endif
   /// Whether requests go over short links while there is no link.
   package var hasShortLinks = false
   /// Called when requests may wait that no link carries, if the owner has short links.

@@ -56,9 +56,9 @@ final class ServerLane {
   var absences: [UInt64: Absence] = [:]
 
   init(
-    loop: EventLoop, number: Int, _ configuration: ServerConfiguration, _ settings: ConnectionSettings,
-    routes: Routes, hooks: ServerHooks, keeper: (any OnceKeeper)?, shared: ServerShared,
-    observers: Observers?
+    loop: EventLoop, number: Int, _ configuration: ServerConfiguration,
+    _ settings: ConnectionSettings, routes: Routes, hooks: ServerHooks,
+    keeper: (any OnceKeeper)?, shared: ServerShared, observers: Observers?
   ) {
     self.loop = loop
     self.number = UInt8(clamping: number)

@@ -154,8 +154,8 @@ extension LongLinkServer {
       ? configuration.observers : Observers((configuration.observers?.all ?? []) + hooks.observers)
     let lanes = loops.enumerated().map { number, loop in
       let lane = ServerLane(
-        loop: loop, number: number, configuration, settings, routes: routes, hooks: hooks, keeper: keeper,
-        shared: shared, observers: observers)
+        loop: loop, number: number, configuration, settings, routes: routes, hooks: hooks,
+        keeper: keeper, shared: shared, observers: observers)
       lane.share(shared.memory)
       return LoopBound(lane, on: loop)
     }

@@ -40,8 +40,8 @@ public struct ServerConfiguration: Sendable {
   public var heartbeat = Heartbeat()
   /// The server's name in the handshake: at most 1,024 bytes, without NUL. Default: none.
   public var name = ""
-  /// The most bytes of the ring in which each loop keeps what its connections did, for recordings: 0
-  /// for none, or 16,384 to 1,073,741,824. Default 4 MiB. It has an effect only with the trait
+  /// The most bytes of the ring in which each loop keeps what its connections did, for recordings:
+  /// 0 for none, or 16,384 to 1,073,741,824. Default 4 MiB. It has an effect only with the trait
   /// `Operations`.
   ///
   /// If several clients or servers use one loop, the first one decides.

@@ -36,8 +36,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private var expectedWork = 0
   /// Whether the current turn has not polled the sockets.
   private var hasSkippedWait = false
-  /// The number of turns that still skip spinning, and how many to skip after the next vain spin.
-  private var lingering = (pause: 0, penalty: 0)
+  private var spinning = SpinPause()
   /// The number of transports that were read in this turn.
   private var streamsRead = 0
   /// Whether the last transport should be read only a little, because the turn is long.
@@ -61,7 +60,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   @safe @exclusivity(unchecked) package var spareQueue = ByteQueue()
   #if Operations
   /// The recorder of the loop's links; nil if they are not recorded.
-  @safe @exclusivity(unchecked) package internal(set) var recorder: Recorder?
+  @safe @exclusivity(unchecked) package var recorder: Recorder?
   #endif
 
   /// The work that other threads submit.
@@ -193,11 +192,6 @@ extension EventLoop {
   private static let mostJobs = 4096
   /// The number of jobs after which the clock is read: it has a cost.
   private static let jobsBetweenReadings = 8
-  /// The longest time to spin, in nanoseconds: about the time of a wake-up. It can be exceeded if
-  /// another thread gets the processor.
-  private static let longestLinger: Int64 = 20_000
-  /// The longest back-off from spinning, in turns.
-  private static let longestPause = 255
 
   /// Runs one turn: delivers events, fires due timers, runs jobs and closures, and ends the turn.
   ///
@@ -263,22 +257,18 @@ extension EventLoop {
   /// submitted work.
   private func linger() -> Bool {
     expectedWork = 0
-    guard lingering.pause == 0 else {
-      lingering.pause -= 1
-      return false
-    }
-    let limit = driver.now + Self.longestLinger
+    guard spinning.mayBegin() else { return false }
+    let limit = driver.now + SpinPause.longestSpin
     var isOver = false
     while !hasWork {
       guard !isOver, driver.letOthersRun() else {
-        lingering.penalty = min(lingering.penalty * 2 + 1, Self.longestPause)
-        lingering.pause = lingering.penalty
+        spinning.wasVain()
         return false
       }
       // Other threads may have run for longer than that and submitted work, so check once more.
       isOver = driver.now >= limit
     }
-    lingering.penalty = 0
+    spinning.hasHelped()
     return signal.load(ordering: .acquiring) == .called
   }
 
