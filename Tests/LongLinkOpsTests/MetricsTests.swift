@@ -87,7 +87,7 @@ import Testing
   @Test func `each end and violation is counted once, when its connection closes`() async throws {
     try await OpsStage.run { stage in
       let port = Int(stage.server.endpoint.description.split(separator: ":").last ?? "") ?? 0
-      let peer = try await RawPeer.connect(to: port)
+      let peer = try await RawPeer.connect(to: port, staysOpen: true)
       peer.send([UInt8](repeating: 0xFF, count: 64))
       // The goaway has come, and the server waits until the client closes.
       await peer.heard.until { !$0.bytes.isEmpty }

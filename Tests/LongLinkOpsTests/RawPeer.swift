@@ -22,10 +22,14 @@ final class RawPeer: Sendable {
   }
 
   /// Connects to a port of this machine. Without `reads`, it takes nothing, into small buffers.
-  static func connect(to port: Int, reads: Bool = true) async throws -> RawPeer {
+  /// With `staysOpen`, it does not close when the other side has.
+  static func connect(
+    to port: Int, reads: Bool = true, staysOpen: Bool = false
+  ) async throws -> RawPeer {
     let made = Watched<RawPeer?>(nil)
     _ = try await ClientBootstrap(group: NIOSingletons.posixEventLoopGroup)
       .channelOption(.autoRead, value: reads)
+      .channelOption(.allowRemoteHalfClosure, value: staysOpen)
       .channelOption(.socketOption(.so_rcvbuf), value: reads ? 262_144 : 2_048)
       .channelInitializer { channel in
         let peer = RawPeer(channel)
