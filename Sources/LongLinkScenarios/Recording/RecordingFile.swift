@@ -33,6 +33,16 @@ package struct RecordingFile: Sendable {
     package let taken: Int
     package let numbers: [UInt64]
     package let bytes: [UInt8]
+
+    /// Why the core has ended the connection, and how many frames it had accepted before; nil for
+    /// any other event.
+    package var ending: (reason: CloseReason, frames: Int)? {
+      // The kinds of `close` and `abandon`.
+      guard event == .effect, numbers[0] == 3 || numbers[0] == 4,
+        let reason = RecordedReason.decode(kind: numbers[1], value: numbers[2])
+      else { return nil }
+      return (reason, Int(clamping: numbers[3]))
+    }
   }
 
   package struct Place: Hashable, Comparable, Sendable {
@@ -56,6 +66,8 @@ package struct RecordingFile: Sendable {
   /// The names of message types.
   package private(set) var names: [UInt32: String] = [:]
 
+  private static let linkTypes = [RecordingWriter.framesLinkType, RecordingWriter.eventsLinkType]
+
   /// Whether these are the first bytes of a file in the format pcapng.
   package static func isPcapng(_ bytes: [UInt8]) -> Bool {
     bytes.prefix(4) == [0x0A, 0x0D, 0x0D, 0x0A]
@@ -73,7 +85,9 @@ package struct RecordingFile: Sendable {
       case 1: interfaces.append(block.body.count >= 2 ? reader.number16(block.body, 0) : 0)
       case 6:
         let index = block.body.count >= 20 ? Int(reader.number32(block.body, 0)) : -1
-        guard interfaces.indices.contains(index) else { continue }
+        // Packets of other interfaces may have been merged into the file.
+        guard interfaces.indices.contains(index), Self.linkTypes.contains(interfaces[index])
+        else { continue }
         guard let packet = reader.packet(block.body, of: interfaces[index]) else {
           damage = "the packet at byte \(block.offset) is malformed"
           break
@@ -84,9 +98,17 @@ package struct RecordingFile: Sendable {
       if damage != nil { break }
     }
     if damage == nil { damage = reader.damage }
-    let known = [RecordingWriter.framesLinkType, RecordingWriter.eventsLinkType]
-    if packets.isEmpty, !interfaces.contains(where: known.contains) { throw .noRecording }
+    if packets.isEmpty, !interfaces.contains(where: Self.linkTypes.contains) {
+      throw .noRecording
+    }
     readNames()
+  }
+
+  /// Forgets all connections but those with this number, one on each loop. Returns false if there
+  /// are none.
+  package mutating func keep(_ connection: UInt32) -> Bool {
+    packets.removeAll { $0.connection != connection && $0.connection != 0 }
+    return packets.contains { $0.connection == connection }
   }
 
   private mutating func readNames() {
