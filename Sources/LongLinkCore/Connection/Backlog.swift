@@ -96,6 +96,8 @@ struct Backlog: ~Copyable {
   }
 
   var isEmpty: Bool { count == 0 }
+  /// Whether a message other than a push waits with this serial.
+  func holds(_ serial: UInt32) -> Bool { slots.contains(serial) }
   /// Whether a message that is not fragmented waits, other than a push or an item.
   var holdsSmall: Bool { small.count > smallItems }
 

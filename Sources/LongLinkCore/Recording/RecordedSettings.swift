@@ -38,7 +38,8 @@ package struct RecordedSettings {
     ]
   }
 
-  /// The settings of these numbers and this name; nil unless there are enough numbers, in range.
+  /// The settings of these numbers and this name; nil unless there are enough numbers, and all are
+  /// in the range that a configuration can have.
   package init?(_ numbers: [UInt64], name: String, at instant: LinkInstant) {
     guard numbers.count == Self.numbers else { return nil }
     var next = numbers.makeIterator()
@@ -50,6 +51,12 @@ package struct RecordedSettings {
       return Int(clamping: value)
     }
     func time() -> Int64 { Int64(bitPattern: number()) }
+    /// A time after which something is done again: at least 1 µs, so that it ends.
+    func period() -> Int64 {
+      let value = time()
+      isValid = isValid && value >= 1_000
+      return value
+    }
     id = number()
     let flags = number()
     func flag(_ bit: UInt64) -> Bool { flags >> bit & 1 == 1 }
@@ -62,15 +69,16 @@ package struct RecordedSettings {
     settings.maxBody = count()
     settings.maxInFlight = count()
     settings.maxRequestBytes = count()
-    settings.heartbeatInterval = time()
-    settings.heartbeatTimeout = time()
+    settings.heartbeatInterval = period()
+    settings.heartbeatTimeout = period()
     let pace = time()
+    isValid = isValid && (!flag(6) || pace >= 1_000)
     settings.pace = flag(6) ? pace : nil
     settings.missedDeadlines = count()
     settings.handshakeTimeout = time()
     settings.frameTimeout = time()
     settings.messageTimeout = time()
-    settings.writingTimeout = time()
+    settings.writingTimeout = period()
     settings.maxUnread = count()
     settings.encodeLimit = count()
     settings.waterMarks = WaterMarks(high: count(), low: count(), large: count())
@@ -81,9 +89,7 @@ package struct RecordedSettings {
     settings.windows.largest = count()
     settings.windows.total = count()
     let credential = count()
-    guard isValid, credential <= Wire.credentialLimit, settings.missedDeadlines >= 0 else {
-      return nil
-    }
+    guard isValid, credential <= Wire.credentialLimit, name == name.cutToName else { return nil }
     settings.credential = [UInt8](repeating: 0, count: credential)
     settings.clientID = flag(8) ? ClientID(0, 0) : nil
     settings.name = name

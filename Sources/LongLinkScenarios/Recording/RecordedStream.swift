@@ -13,37 +13,35 @@ struct RecordedStream {
     let size: Int
   }
 
-  private var frames: [Frame]
+  private let frames: [Frame]
   /// The index of the frame whose checksum was wrong; nil if none was.
   private let wrong: Int?
   private var index = 0
   private var offset = 0
-  /// The frame at `index`, made again.
-  private var current: [UInt8] = []
+  /// The kept bytes of the frame at `index`, with its new checksum; nil before they are needed.
+  private var current: [UInt8]?
   /// The frames whose metadata was used for a command, by index.
   private var used: Set<Int> = []
 
   init(_ packets: [(kept: [UInt8], size: Int)], wrong: Int? = nil) {
     frames = packets.map { Frame(kept: $0.kept, size: $0.size) }
     self.wrong = wrong
-    load()
   }
 
-  private mutating func load() {
-    current = frames.indices.contains(index) ? make(index) : []
-    offset = 0
-  }
-
-  private func make(_ index: Int) -> [UInt8] {
-    let frame = frames[index]
-    let length = NativeLayout.headerLength
-    guard frame.kept.count >= length else { return frame.kept }
-    var bytes = frame.kept + [UInt8](repeating: 0, count: max(0, frame.size - frame.kept.count))
-    var sum = unsafe bytes.withUnsafeBytes { buffer in
-      // The header is there, and `size` bytes in all.
-      unsafe Adler32.checksum(ofFrame: buffer.baseAddress!, bodyLength: bytes.count - length)
+  /// The kept bytes of a frame, with the checksum that it has with zeros for the others.
+  private static func sealed(_ frame: Frame, isWrong: Bool) -> [UInt8] {
+    var bytes = frame.kept
+    guard bytes.count >= NativeLayout.headerLength else { return bytes }
+    let kept = unsafe bytes.withUnsafeBytes { buffer in
+      // The header is there, and the bytes behind it are as many as are stated.
+      unsafe Adler32.checksum(
+        ofFrame: buffer.baseAddress!, bodyLength: buffer.count - NativeLayout.headerLength)
     }
-    if index == wrong { sum ^= 1 }
+    // A zero leaves the lower sum as it is, and adds it to the upper one.
+    let (low, high) = (UInt64(kept & 0xFFFF), UInt64(kept >> 16))
+    let zeros = UInt64(frame.size - bytes.count)
+    var sum = UInt32((high + low * (zeros % 65_521)) % 65_521) << 16 | UInt32(low)
+    if isWrong { sum ^= 1 }
     for place in 0..<4 { bytes[12 + place] = UInt8(truncatingIfNeeded: sum >> (24 - 8 * place)) }
     return bytes
   }
@@ -53,17 +51,23 @@ struct RecordedStream {
     var bytes: [UInt8] = []
     while bytes.count < count {
       guard index < frames.count else { return nil }
-      let part = current[offset...].prefix(count - bytes.count)
-      bytes += part
-      offset += part.count
-      if offset == current.count { advance() }
+      let frame = frames[index]
+      let kept = current ?? Self.sealed(frame, isWrong: index == wrong)
+      current = kept
+      let end = min(frame.size, offset + count - bytes.count)
+      if offset < kept.count { bytes += kept[offset..<min(end, kept.count)] }
+      let zeros = end - max(offset, kept.count)
+      if zeros > 0 { bytes += repeatElement(0, count: zeros) }
+      offset = end
+      if offset == frame.size { advance() }
     }
     return bytes
   }
 
   private mutating func advance() {
     index += 1
-    load()
+    offset = 0
+    current = nil
   }
 
   /// Compares the next bytes with those of the recording; returns what differs, nil if nothing

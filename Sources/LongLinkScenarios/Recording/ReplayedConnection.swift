@@ -18,6 +18,8 @@ final class ReplayedConnection {
   /// Whether the next call takes a message; otherwise an effect.
   private var takesMessage = true
   private(set) var isClosed = false
+  /// Where this side's requests are in the output, by serial.
+  private var positions: [UInt32: OutputPosition] = [:]
 
   init(_ settings: RecordedSettings, input: RecordedStream, output: RecordedStream) {
     core = Connection(settings: settings.settings, at: settings.instant)
@@ -30,14 +32,19 @@ final class ReplayedConnection {
     throws(Failure)
   {
     let isTaken = known == .taken
-    let decided = try take(isTaken ? Int(clamping: event.numbers[0]) : event.taken)
+    let decided = try take(isTaken ? count(event.numbers[0], 255) : event.taken)
     if known == .effect {
       let numbers = decided.map { RecordedEffect.encode($0, frames: core.counters.framesReceived) }
       guard let numbers, numbers == event.numbers else {
         throw .differs(
           "the core decides \(Self.text(numbers)), and has decided \(Self.text(event.numbers))")
       }
-      if case .close = decided { isClosed = true }
+      switch decided {
+      case .close: isClosed = true
+      case .report(.request(.began(let serial, let begin, let ordinal))):
+        positions[serial] = OutputPosition(begin: begin, ordinal: ordinal)
+      default: break
+      }
       return
     }
     if let decided {
@@ -87,7 +94,7 @@ final class ReplayedConnection {
   ) throws(Failure) {
     switch event {
     case .connected: core.connected(at: now)
-    case .received: try receive(Int(clamping: numbers[0]), at: now)
+    case .received: try receive(size(numbers[0]), at: now)
     case .receivedPart: core.receivedPart(at: now)
     case .resumedReading: core.resumedReading(at: now)
     case .ended: core.ended(at: now, isCutOff: numbers[0] != 0)
@@ -99,7 +106,9 @@ final class ReplayedConnection {
     case .mostUnread: core.readHold.mostUnread = Int(clamping: numbers[0])
     case .ping: _ = core.ping(at: now)
     case .probe: core.probe(at: now, unacknowledged: Int(clamping: numbers[0]))
-    case .setPace: core.setPace(Int64(bitPattern: numbers[0]))
+    case .setPace:
+      guard Int64(bitPattern: numbers[0]) >= 1_000 else { throw .lacks("a pace that is possible") }
+      core.setPace(Int64(bitPattern: numbers[0]))
     case .slowed: core.slowed(at: now)
     case .unslowed: core.unslowed(after: Int64(bitPattern: numbers[0]))
     case .evict: core.evict(at: now)
@@ -113,7 +122,8 @@ final class ReplayedConnection {
     case .turnAway:
       core.turnAway(try code(numbers[0]), String(decoding: bytes, as: UTF8.self), at: now)
     case .renew:
-      core.renew(with: [UInt8](repeating: 0, count: try size(numbers[0])), at: now)
+      let count = try count(numbers[0], UInt64(Wire.credentialLimit))
+      core.renew(with: [UInt8](repeating: 0, count: count), at: now)
     case .learn: core.learn(try terms(numbers[0], numbers[1], bytes))
     case .taken, .receivedMore, .wroteMore, .effect, .names, .began: break
     case .request, .push, .encodedPush, .cancel, .deadlineMissed, .abandonResponse, .rejectStray,
@@ -132,11 +142,7 @@ final class ReplayedConnection {
     case .request, .streamRequest: try request(numbers, at: now)
     case .push: try push(numbers, at: now)
     case .encodedPush: try encodedPush(numbers)
-    case .cancel:
-      let position = OutputPosition(
-        begin: numbers[1] == 0 ? nil : numbers[1] - 1, ordinal: numbers[2])
-      let isNotifying = RecordedFlags(rawValue: high).contains(.isNotifying)
-      _ = core.cancel(serial, position, notifying: isNotifying)
+    case .cancel: try cancel(serial, RecordedFlags(rawValue: high), numbers)
     case .deadlineMissed:
       core.deadlineMissed(at: now, unacknowledged: Int(clamping: numbers[0]))
     case .abandonResponse: core.abandonResponse(serial)
@@ -148,16 +154,21 @@ final class ReplayedConnection {
     case .setPriority: core.inbound.setPriority(UInt32(clamping: numbers[1]), of: serial)
     case .respond:
       let (body, _) = try body(numbers[1])
+      guard core.mayRespond(id, .ok) else { throw Self.differs("respond with 200") }
       _ = try? core.respond(id, code: .ok, count: body.count, body)
     case .respondWith: try respondWith(id, numbers)
     case .handlerReturned: core.inbound.handlerReturned(from: id)
     case .sendItem:
       let (body, _) = try body(numbers[1])
+      guard core.maySendItem(serial) else { throw Self.differs("send an item") }
       _ = try? core.sendItem(serial, count: body.count, at: now) { (span) throws(BodyError) in
         try body.encode(into: &span)
       }
     case .endItems: core.endItems(serial, at: now)
-    case .tookItems: core.tookItems(serial, cost: Int(clamping: numbers[1]), at: now)
+    case .tookItems:
+      let cost = Int(clamping: numbers[1])
+      guard core.mayTakeItems(serial, cost: cost) else { throw Self.differs("have such items") }
+      core.tookItems(serial, cost: cost, at: now)
     case .lentItems: core.lentItems(serial, at: now)
     case .tookUnread: core.tookUnread(serial, cost: Int(clamping: numbers[1]))
     default: break
@@ -200,17 +211,33 @@ final class ReplayedConnection {
     }
   }
 
-  private static let mostBytes = 1 << 31
+  /// The most bytes of one event, and of all that the core holds: the file may come from anyone.
+  private static let mostBytes: UInt64 = 1 << 26
+  private static let mostHeld = 1 << 30
 
-  private func size(_ number: UInt64) throws(Failure) -> Int {
-    guard number <= UInt64(Self.mostBytes) else { throw .lacks("a size that is possible") }
+  private func count(_ number: UInt64, _ most: UInt64 = mostBytes) throws(Failure) -> Int {
+    guard number <= most else { throw .lacks("a number that is possible") }
     return Int(number)
+  }
+
+  /// A size in bytes, for which there is room.
+  private func size(_ number: UInt64) throws(Failure) -> Int {
+    let size = try count(number)
+    let held = core.held
+    guard held.open + held.outlived + size <= Self.mostHeld else {
+      throw .lacks("the memory of a link: it holds more than 1 GiB")
+    }
+    return size
+  }
+
+  private static func differs(_ verb: String) -> Failure {
+    .differs("the core cannot \(verb), and has done it")
   }
 
   private func body(_ number: UInt64) throws(Failure) -> (ZeroBody, RecordedFlags) {
     let flags = RecordedFlags(rawValue: UInt32(truncatingIfNeeded: number >> 40))
-    let count = try size(number & 0xFF_FFFF_FFFF)
-    return (ZeroBody(count: count, fails: flags.contains(.failed)), flags)
+    let size = try size(number & 0xFF_FFFF_FFFF)
+    return (ZeroBody(count: size, fails: flags.contains(.failed)), flags)
   }
 
   private func reason(_ numbers: [UInt64]) throws(Failure) -> CloseReason {
@@ -266,32 +293,49 @@ final class ReplayedConnection {
   // MARK: Messages of this side
 
   private func metadata(
-    _ kind: FrameKind, _ serial: UInt32, _ count: Int?
-  ) -> MetadataBlock? {
-    count.map { MetadataBlock(output.metadata(of: kind, serial: serial, count: $0)) }
+    _ kind: FrameKind, _ serial: UInt32, _ size: Int?
+  ) throws(Failure) -> MetadataBlock? {
+    guard let size else { return nil }
+    let count = try count(UInt64(size), UInt64(Wire.metadataLimit))
+    return MetadataBlock(output.metadata(of: kind, serial: serial, count: count))
   }
 
   private func request(_ numbers: [UInt64], at now: LinkInstant) throws(Failure) {
     let (serial, type) = RecordedNumber.pair(numbers[0])
     let (priority, bits) = RecordedNumber.pair(numbers[1])
-    let (count, size) = RecordedNumber.sizes(numbers[2])
+    let (bytes, metadataSize) = RecordedNumber.sizes(numbers[2])
     let flags = RecordedFlags(rawValue: bits)
-    guard count <= Self.mostBytes, core.isOpen, core.settings.role.owns(serial)
-    else { throw .differs("the core cannot send a request, and has sent one") }
+    guard core.mayRequest(serial) else { throw Self.differs("send the request \(serial)") }
     var stream: StreamTerms?
     if numbers.count > 3 {
       stream = StreamTerms(
-        credit: numbers[3] == 0 ? nil : Int(clamping: numbers[3] - 1),
-        largestWindow: numbers[4] == 0 ? nil : Int(clamping: numbers[4] - 1),
+        credit: try credit(numbers[3]), largestWindow: try credit(numbers[4]),
         sendsItems: flags.contains(.sendsItems))
     }
-    let body = ZeroBody(count: count, fails: flags.contains(.failed))
-    _ = try? core.request(
-      serial, type: MessageType(tag: type), metadata: metadata(.request, serial, size),
-      priority: priority, count: count, stream: stream, at: now
+    let body = ZeroBody(count: try size(UInt64(bytes)), fails: flags.contains(.failed))
+    let metadata = try metadata(.request, serial, metadataSize)
+    positions[serial] = try? core.request(
+      serial, type: MessageType(tag: type), metadata: metadata, priority: priority,
+      count: body.count, stream: stream, at: now
     ) { (span) throws(BodyError) in
       try body.encode(into: &span)
     }
+  }
+
+  /// A number of bytes plus 1; nil for 0.
+  private func credit(_ number: UInt64) throws(Failure) -> Int? {
+    number == 0 ? nil : try count(number - 1, UInt64(Wire.mostCredit))
+  }
+
+  private func cancel(
+    _ serial: UInt32, _ flags: RecordedFlags, _ numbers: [UInt64]
+  ) throws(Failure) {
+    let position = OutputPosition(
+      begin: numbers[1] == 0 ? nil : numbers[1] - 1, ordinal: numbers[2])
+    guard position.begin == nil || position == positions[serial] else {
+      throw .differs("the core has the request \(serial) at another place")
+    }
+    _ = core.cancel(serial, position, notifying: flags.contains(.isNotifying))
   }
 
   private func push(_ numbers: [UInt64], at now: LinkInstant) throws(Failure) {
@@ -316,14 +360,17 @@ final class ReplayedConnection {
   }
 
   private func respondWith(_ id: InboundID, _ numbers: [UInt64]) throws(Failure) {
-    let (count, size) = RecordedNumber.sizes(numbers[1])
+    let (bytes, metadataSize) = RecordedNumber.sizes(numbers[1])
     let (raw, bits) = RecordedNumber.pair(numbers[2])
     let flags = RecordedFlags(rawValue: bits)
-    guard count <= Self.mostBytes else { throw .lacks("a size that is possible") }
+    let code = try code(UInt64(raw))
+    let count = try size(UInt64(bytes))
+    guard core.mayRespond(id, code) else { throw Self.differs("respond with 200") }
     core.respond(
-      id, code: try code(UInt64(raw)), isRefused: flags.contains(.isRefused),
+      id, code: code, isRefused: flags.contains(.isRefused),
       isInterrupting: flags.contains(.isInterrupting),
       ownCode: flags.contains(.hasOwnCode) ? UInt32(clamping: numbers[3]) : nil,
-      metadata: metadata(.response, id.serial, size), [UInt8](repeating: 0, count: count))
+      metadata: try metadata(.response, id.serial, metadataSize),
+      [UInt8](repeating: 0, count: count))
   }
 }

@@ -57,6 +57,7 @@ package enum Replayer {
     let texts = String(decoding: beginning.bytes, as: UTF8.self)
       .split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
     guard texts.count == 3,
+      instants.contains(first.instant.nanoseconds),
       let settings = RecordedSettings(
         beginning.numbers, name: String(texts[2]), at: first.instant)
     else { return .timelineOnly("the connection's settings cannot be read") }
@@ -71,6 +72,10 @@ package enum Replayer {
     return run(connection, events.dropFirst())
   }
 
+  /// The instants that a clock can have, in nanoseconds: 36 years before and after its origin. So
+  /// sums of them cannot overflow.
+  private static let instants = -(1 << 60)...(1 << 60) as ClosedRange<Int64>
+
   private static func run(
     _ connection: ReplayedConnection,
     _ events: ArraySlice<(RecordingFile.Packet, RecordingFile.Event)>
@@ -79,6 +84,9 @@ package enum Replayer {
     for (packet, event) in events where !connection.isClosed {
       guard let known = event.event else {
         return .timelineOnly("it has an event of a later version, \(event.code)")
+      }
+      guard instants.contains(packet.instant.nanoseconds) else {
+        return .timelineOnly("it lacks an instant that is possible")
       }
       do throws(ReplayedConnection.Failure) {
         try connection.step(event, known, at: packet.instant)
@@ -115,13 +123,11 @@ package enum Replayer {
   private static func damagedFrame(
     _ events: [(RecordingFile.Packet, RecordingFile.Event)]
   ) -> Int? {
-    for (_, event) in events where event.event == .effect {
-      guard let reason = RecordedReason.decode(kind: event.numbers[1], value: event.numbers[2]),
-        case .violation(let violation) = reason, violation.rule == .checksumMismatch,
-        // The kinds of `close` and `abandon`.
-        event.numbers[0] == 3 || event.numbers[0] == 4
+    for (_, event) in events {
+      guard let (reason, frames) = event.ending, case .violation(let violation) = reason,
+        violation.rule == .checksumMismatch
       else { continue }
-      return Int(clamping: event.numbers[3])
+      return frames
     }
     return nil
   }
