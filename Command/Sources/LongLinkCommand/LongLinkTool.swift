@@ -22,6 +22,7 @@ struct LongLinkTool: AsyncParsableCommand {
       ServeCommand.self, CallCommand.self, StreamCommand.self, ListenCommand.self,
       UploadCommand.self, PingCommand.self, BenchCommand.self, DemoCommand.self,
       SimulateCommand.self, CertificatesCommand.self, DissectorCommand.self, DecodeCommand.self,
+      ReplayCommand.self,
     ] + overHTTP)
 
   static func main() async {
