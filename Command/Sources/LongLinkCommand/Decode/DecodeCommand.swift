@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
 import LongLinkCommandSupport
 import LongLinkCore
+import LongLinkScenarios
 
 /// The sender of a stream.
 enum Sender: String, ExpressibleByArgument, CaseIterable {
@@ -25,6 +25,9 @@ struct DecodeCommand: ParsableCommand {
 
         tshark -r FILE -Y 'tcp.port==9000 && tcp.len>0' -T fields \
       \(PacketDump.columns.map { "-e \($0)" }.joined(separator: " ")) | longlink decode
+
+      A recording of LongLink, a pcapng file too, is read as it is: each direction of each connection \
+      is decoded. Bodies that it has left out are no damage. `longlink replay` shows the rest of it.
 
       Each frame and each error has a line that begins with its offset. With --json there is one \
       object per line: stream, from, offset, length, kind, type, serial, code, refused, fragment, \
@@ -53,7 +56,11 @@ struct DecodeCommand: ParsableCommand {
 
   func run() throws {
     let dialect = try layout.dialect()
-    let streams = try streams(of: try read())
+    let input = try InputFile(file).read()
+    if RecordingFile.isPcapng(input), let recording = try? RecordingFile(input) {
+      return try decode(recording)
+    }
+    let streams = try streams(of: input)
     var isDamaged = false
     for stream in streams {
       let (sender, items) = try FrameDecoder.items(
@@ -68,7 +75,24 @@ struct DecodeCommand: ParsableCommand {
     if isDamaged { throw ExitCode(ExitStatus.damaged) }
   }
 
-  private var source: String { file == "-" ? "standard input" : "'\(file)'" }
+  private func decode(_ recording: RecordingFile) throws {
+    guard layout.file == nil, from == nil else {
+      throw Output.usageError(
+        "--layout and --from are not for recordings: \(source) says who sent which native frames")
+    }
+    var isDamaged = recording.damage != nil
+    for stream in RecordedDirection.all(in: recording) {
+      let printer = DecodePrinter(
+        stream: stream.label, sender: stream.sender, asJSON: json, isVerbose: verbose)
+      try printer.begin()
+      for item in stream.items { try printer.print(item) }
+      if stream.items.contains(where: \.isDamage) { isDamaged = true }
+    }
+    if let damage = recording.damage { Output.error("\(source): \(damage)") }
+    if isDamaged { throw ExitCode(ExitStatus.damaged) }
+  }
+
+  private var source: String { InputFile(file).name }
 
   private func streams(of input: [UInt8]) throws -> [HexDump.Stream] {
     guard !input.isEmpty else {
@@ -81,15 +105,6 @@ struct DecodeCommand: ParsableCommand {
       return try HexDump.streams(input)
     } catch let error as HexDump.Failure {
       throw Output.usageError("\(source): \(error)")
-    }
-  }
-
-  private func read() throws -> [UInt8] {
-    do {
-      if file == "-" { return try [UInt8](FileHandle.standardInput.readToEnd() ?? Data()) }
-      return try [UInt8](Data(contentsOf: URL(fileURLWithPath: file)))
-    } catch {
-      throw Output.usageError("cannot read \(source): \(error.localizedDescription)")
     }
   }
 }

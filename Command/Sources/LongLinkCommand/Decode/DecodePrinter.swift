@@ -60,6 +60,8 @@ struct DecodePrinter {
       line = "error: \(item.length) bytes after it belong to no frame"
     case .unfinished(let wanted):
       line = "error: the stream ends within a frame, with \(item.length) of \(wanted) bytes"
+    case .begun(let wanted):
+      line = "the recording ends within a frame, with \(item.length) of \(wanted) bytes"
     }
     try Output.line("\(place(item.offset))  \(line)")
     guard isVerbose, let frame else { return }
@@ -80,11 +82,15 @@ struct DecodePrinter {
   /// The sizes of a frame's metadata and payload, and a preview of the payload.
   private func contents(_ frame: DecodedFrame) -> String {
     let metadata = frame.metadata.map { " metadata=\($0.count)" } ?? ""
-    guard !frame.body.isEmpty else { return metadata }
+    let size = frame.body.count + frame.leftOut
+    guard size > 0 else { return metadata }
     let shown = frame.body.prefix(isVerbose ? 0 : DecodePrinter.preview)
-    let text = "\(metadata) body=\(frame.body.count)"
-    guard !shown.isEmpty else { return text }
-    return text + " " + Array(shown).hex + (shown.count < frame.body.count ? "…" : "")
+    var text = "\(metadata) body=\(size)"
+    if !shown.isEmpty {
+      text += " " + Array(shown).hex + (shown.count < frame.body.count ? "…" : "")
+    }
+    if frame.leftOut == size { return text + " (left out)" }
+    return frame.leftOut > 0 ? text + " (\(frame.leftOut) left out)" : text
   }
 
   private static func row(_ bytes: ArraySlice<UInt8>) -> String {
@@ -127,7 +133,8 @@ struct DecodePrinter {
       try record.encode(
         frame?.metadata.map { Data($0).base64EncodedString() }, forKey: .metadata)
       try record.encode(
-        frame.map { Data($0.body).base64EncodedString() }, forKey: .body)
+        frame.flatMap { $0.leftOut > 0 ? nil : Data($0.body).base64EncodedString() },
+        forKey: .body)
       try record.encode(error, forKey: .error)
     }
   }
@@ -141,6 +148,7 @@ struct DecodePrinter {
       record.error = reason
     case .skipped: record.error = "skipped"
     case .unfinished: record.error = "\(Violation.Rule.truncatedFrame)"
+    case .begun: break
     }
     try Output.json(record)
   }

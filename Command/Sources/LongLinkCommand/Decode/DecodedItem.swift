@@ -19,6 +19,8 @@ struct DecodedItem: Equatable {
     case skipped
     /// The stream ends within a frame.
     case unfinished(wanted: Int)
+    /// A recording ends within the header of a frame: more was to come.
+    case begun(wanted: Int)
   }
 
   let offset: Int
@@ -26,7 +28,10 @@ struct DecodedItem: Equatable {
   let content: Content
 
   var isDamage: Bool {
-    if case .frame = content { false } else { true }
+    switch content {
+    case .frame, .begun: false
+    case .damage, .skipped, .unfinished: true
+    }
   }
 }
 
@@ -49,6 +54,8 @@ struct DecodedFrame: Equatable {
   var metadata: [UInt8]?
   /// The payload: the bytes after the metadata.
   var body: [UInt8] = []
+  /// The number of bytes of the body that a recording has left out.
+  var leftOut = 0
   var fields: [DecodedItem.Field] = []
 
   /// A description on one line.

@@ -19,11 +19,11 @@ struct NativeItems {
 
   private var exchanges: [UInt32: Exchange] = [:]
 
-  /// Notes a request of this side that has been sent to its end, with its metadata. Returns the
-  /// rule that these break, if any.
-  mutating func asked(_ serial: UInt32, _ metadata: [UInt8]) -> Violation.Rule? {
+  /// Notes a request of this side that has been sent to its end, with its metadata; nil if that is
+  /// not known. Returns the rule that these break, if any.
+  mutating func asked(_ serial: UInt32, _ metadata: [UInt8]?) -> Violation.Rule? {
     // A block that cannot be decoded says nothing. The span does not outlive the call.
-    let received = try? unsafe ReceivedMetadata(block: metadata.span.bytes)
+    let received = metadata.flatMap { try? unsafe ReceivedMetadata(block: $0.span.bytes) }
     exchanges[serial] = Exchange(
       mayHaveItems: received?.items, mayGrant: received.map { $0.credit != nil })
     return Int(received?.credit ?? 0) > Wire.mostCredit ? .creditNotAllowed : nil

@@ -51,6 +51,54 @@ enum NativeStream {
     return items
   }
 
+  /// Decodes the frames of a recording, in their order: the kept bytes of each, and its size. The
+  /// checksum over bytes that were left out or may have been blanked is not checked.
+  static func items(
+    of frames: [(kept: [UInt8], size: Int)], from sender: Role
+  ) -> [DecodedItem] {
+    var (items, offset) = ([DecodedItem](), 0)
+    let rules = Dissector.nativeRules(from: sender)
+    let width = NativeLayout.headerLength
+    var messages = NativeMessages()
+    for (kept, size) in frames {
+      var content = DecodedItem.Content.begun(wanted: width)
+      if kept.count >= width {
+        let frame = frame(in: kept, at: 0, isSealed: !mayBeBlanked(kept))
+        content = self.content(of: frame, kept, rules, &messages)
+      }
+      items.append(DecodedItem(offset: offset, length: size, content: content))
+      offset += size
+    }
+    return items
+  }
+
+  private static func content(
+    of frame: Frame, _ kept: [UInt8], _ rules: [DissectorRule], _ messages: inout NativeMessages
+  ) -> DecodedItem.Content {
+    let width = NativeLayout.headerLength
+    let total = width + frame.length
+    var decoded = frame.decoded
+    guard let head = frame.head else { return .damage("\(Violation.Rule.unknownKind)", decoded) }
+    var problem = brokenRule(head, rules)
+    let body = kept[width..<min(total, kept.count)]
+    if kept.count >= total, !mayBeBlanked(kept), !frame.isIntact {
+      problem = "\(Violation.Rule.checksumMismatch)"
+    }
+    // The recording may end within a frame of credit, of which otherwise nothing is left out.
+    if problem == nil, kept.count >= total || head.kind != .credit {
+      problem = messages.take(head, body, into: &decoded).map { "\($0)" }
+    } else {
+      decoded.body = Array(body)
+      decoded.leftOut = frame.length - body.count
+    }
+    return problem.map { .damage($0, decoded) } ?? .frame(decoded)
+  }
+
+  /// Whether the recorded frame may have had secrets: a hello, and a message with metadata.
+  private static func mayBeBlanked(_ kept: [UInt8]) -> Bool {
+    kept[0] & 0x80 != 0 || kept[0] & 0x3F == FrameKind.hello.rawValue
+  }
+
   private struct Frame {
     /// Nil if the kind is unknown.
     let head: FrameHead?
@@ -63,7 +111,8 @@ enum NativeStream {
     bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
   }
 
-  private static func frame(in bytes: [UInt8], at offset: Int) -> Frame {
+  /// The frame at an offset. `isSealed` states that its checksum is over the bytes that are here.
+  private static func frame(in bytes: [UInt8], at offset: Int, isSealed: Bool = true) -> Frame {
     let (word, serial) = (word(bytes, offset), word(bytes, offset + 4))
     let length = Int(self.word(bytes, offset + 8))
     let isWhole = length <= bytes.count - offset - NativeLayout.headerLength
@@ -99,7 +148,7 @@ enum NativeStream {
       DecodedItem.Field(
         name: "checksum",
         value: "0x\(String(self.word(bytes, offset + 12), radix: 16))"
-          + (isWhole ? isIntact ? " (right)" : " (wrong)" : "")),
+          + (isWhole && isSealed ? isIntact ? " (right)" : " (wrong)" : "")),
     ]
     return Frame(head: head, length: length, isIntact: isIntact, decoded: decoded)
   }
