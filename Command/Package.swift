@@ -101,6 +101,7 @@ let package = Package(
       resources: [
         .embedInCode("Dissector/fields.lua"), .embedInCode("Dissector/framing.lua"),
         .embedInCode("Dissector/exchanges.lua"), .embedInCode("Dissector/display.lua"),
+        .embedInCode("Dissector/recording.lua"),
       ],
       packageAccess: false,
       swiftSettings: swiftSettings

@@ -25,6 +25,7 @@ extension Dissector {
       ("codes", .numbered(nativeCodes.map { (UInt64($0.rawValue), .string($1)) })),
       ("successes", .numbered([(UInt64(ResponseCode.ok.rawValue), .bool(true))])),
       ("messages", messages),
+      ("recording", recording),
       (
         "notes",
         notes(
@@ -32,6 +33,19 @@ extension Dissector {
             "unknownSerial", "No request with this serial was seen", severity: "WARN"))
       ),
     ]
+  }
+
+  /// What the dissector of recordings needs to know.
+  private static var recording: LuaValue {
+    .table([
+      (
+        "events",
+        .numbered(RecordedEvent.allCases.map { (UInt64($0.rawValue), .string($0.name)) })
+      ),
+      ("began", .number(UInt64(RecordedEvent.began.rawValue))),
+      ("request", .number(UInt64(FrameKind.request.rawValue))),
+      ("response", .number(UInt64(FrameKind.response.rawValue))),
+    ])
   }
 
   static let nativeCodes: [(ResponseCode, String)] = [

@@ -32,7 +32,7 @@ struct Dissector {
   var source: String {
     let program = [
       PackageResources.fields_lua, PackageResources.framing_lua, PackageResources.exchanges_lua,
-      PackageResources.display_lua,
+      PackageResources.display_lua, PackageResources.recording_lua,
     ]
     // The first line of each part names the licence, as that of the whole does.
     let parts = program.map { $0.drop { $0 != UInt8(ascii: "\n") }.dropFirst() }

@@ -187,7 +187,7 @@ local function summary(frame, record)
     text = text .. " items=" .. record.items_up .. " up, " .. record.items_down .. " down"
   end
   if record.metadata then text = text .. " metadata=" .. record.metadata end
-  local count = record.payload or frame.contents and #frame.contents or 0
+  local count = (frame.left_out or 0) + (record.payload or frame.contents and #frame.contents or 0)
   if count > 0 then text = text .. " body=" .. count end
   return text
 end
@@ -274,7 +274,7 @@ local function show(frame, tvb, pinfo, tree, conversation, id)
       top:add(fields.delimiter, tvb(frame.offset + shape.length, width))
       top:add(fields.delimiter, tvb(frame.trailer, width))
     end
-    show_body(frame, record, tvb, pinfo, top, conversation, is_new)
+    (conversation.show_body or show_body)(frame, record, tvb, pinfo, top, conversation, is_new)
     local trailing = show_fields(tvb, top, shape.trailer, frame.trailer, kind)
     show_sum(frame, items.checksum or trailing.checksum)
     items.checksum = items.checksum or trailing.checksum

@@ -40,8 +40,15 @@ struct Tshark {
   func rows(_ capture: PacketCapture, where filter: String, _ fields: [String]) async throws
     -> [[[String]]]
   {
+    try await rows(in: capture.file, where: filter, fields)
+  }
+
+  /// The same of a file in any format that tshark knows.
+  func rows(in bytes: [UInt8], where filter: String, _ fields: [String]) async throws
+    -> [[[String]]]
+  {
     let file = folder.appending(path: "\(UUID().uuidString).pcap")
-    try Data(capture.file).write(to: file)
+    try Data(bytes).write(to: file)
     let arguments =
       [
         "-X", "lua_script:\(dissector.path)", "-r", file.path, "-Y", filter, "-T", "fields",
