@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LongLinkCLibrary
-internal import LongLinkTransport
 
 /// An open folder, which closes itself. All calls block.
 ///
 /// A name is that of an entry of this folder, and is looked up in the open folder: a change of the
 /// path above it has no effect. No link is followed, and no existing file is taken for a new one.
-final class Folder: Sendable {
+package final class Folder: Sendable {
   /// The permissions of new files: for their owner alone.
   private static let fileMode: mode_t = 0o600
   /// The permissions of new folders.
   private static let folderMode: mode_t = 0o700
 
   private let descriptor: CInt
-  /// The path below the directory of uploads; empty for the directory itself.
+  /// The path below the directory that a server keeps; empty for that directory itself.
   private let path: String
   private let probe: FileProbe?
 
@@ -28,8 +27,9 @@ final class Folder: Sendable {
     FileCall.close(descriptor)
   }
 
-  /// Opens the directory of uploads, and creates it if it is missing. Its path may contain links.
-  static func open(_ path: String, probe: FileProbe? = nil) throws(FileError) -> Folder {
+  /// Opens the directory that a server keeps, and creates it if it is missing. Its path may contain
+  /// links.
+  package static func open(_ path: String, probe: FileProbe? = nil) throws(FileError) -> Folder {
     do throws(FileError) {
       try FileCall.retrying("make the directory", path) { unsafe mkdir(path, folderMode) }
     } catch {
@@ -50,7 +50,7 @@ final class Folder: Sendable {
   // MARK: Entries
 
   /// Opens a folder in this folder.
-  func folder(_ name: String) throws(FileError) -> Folder {
+  package func folder(_ name: String) throws(FileError) -> Folder {
     let path = path(of: name)
     let descriptor = try FileCall.retrying("open the folder", path) {
       unsafe openat(self.descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -59,7 +59,7 @@ final class Folder: Sendable {
   }
 
   /// Creates a folder, which must not exist, and opens it.
-  func makeFolder(_ name: String) throws(FileError) -> Folder {
+  package func makeFolder(_ name: String) throws(FileError) -> Folder {
     try change(.makeFolder, name)
     try FileCall.retrying("make the folder", path(of: name)) {
       unsafe mkdirat(descriptor, name, Self.folderMode)
@@ -68,7 +68,7 @@ final class Folder: Sendable {
   }
 
   /// Opens a folder, and creates it if it is missing.
-  func folderOrNew(_ name: String) throws(FileError) -> Folder {
+  package func folderOrNew(_ name: String) throws(FileError) -> Folder {
     do throws(FileError) {
       return try makeFolder(name)
     } catch {
@@ -78,7 +78,7 @@ final class Folder: Sendable {
   }
 
   /// Creates a file, which must not exist.
-  func makeFile(_ name: String) throws(FileError) -> OpenFile {
+  package func makeFile(_ name: String) throws(FileError) -> OpenFile {
     try change(.createFile, name)
     let path = path(of: name)
     let descriptor = try FileCall.retrying("make the file", path) {
@@ -89,7 +89,7 @@ final class Folder: Sendable {
   }
 
   /// Opens a regular file to read and write.
-  func file(_ name: String) throws(FileError) -> OpenFile {
+  package func file(_ name: String) throws(FileError) -> OpenFile {
     let path = path(of: name)
     // Does not wait, in case the file was replaced by a pipe.
     let descriptor = try FileCall.retrying("open the file", path) {
@@ -102,7 +102,7 @@ final class Folder: Sendable {
   }
 
   /// Returns the bytes of a regular file; throws if it has more than `limit`.
-  func contents(of name: String, limit: Int) throws(FileError) -> [UInt8] {
+  package func contents(of name: String, limit: Int) throws(FileError) -> [UInt8] {
     let file = try file(name)
     let size = try file.identity.size
     guard size <= UInt64(limit) else { throw FileError("read", path(of: name), errno: EFBIG) }
@@ -113,14 +113,14 @@ final class Folder: Sendable {
 
   /// Creates a file with these bytes. When this returns, the bytes are durable, but the name may
   /// not be.
-  func write(_ bytes: [UInt8], to name: String) throws(FileError) {
+  package func write(_ bytes: [UInt8], to name: String) throws(FileError) {
     let file = try makeFile(name)
     if let error = file.write(bytes[...], at: 0).error { throw error }
     try file.sync()
   }
 
   /// The kind of an entry.
-  enum Kind: Equatable {
+  package enum Kind: Equatable {
     case file(size: UInt64)
     case folder
     /// The entry is a link, a pipe, a socket or a device.
@@ -128,7 +128,7 @@ final class Folder: Sendable {
   }
 
   /// The kind of the entry with this name; nil if there is no such entry.
-  func kind(of name: String) throws(FileError) -> Kind? {
+  package func kind(of name: String) throws(FileError) -> Kind? {
     var status = stat()
     do throws(FileError) {
       try FileCall.retrying("look at", path(of: name)) {
@@ -146,7 +146,7 @@ final class Folder: Sendable {
   }
 
   /// The names of at most `most` entries, sorted.
-  func names(atMost most: Int = .max) throws(FileError) -> [String] {
+  package func names(atMost most: Int = .max) throws(FileError) -> [String] {
     // A descriptor of its own, because listing changes a descriptor's position.
     let own = try FileCall.retrying("list", path) {
       unsafe openat(self.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -172,7 +172,7 @@ final class Folder: Sendable {
   // MARK: Changes
 
   /// Removes a file or a link; does nothing if there is none.
-  func removeFile(_ name: String) throws(FileError) {
+  package func removeFile(_ name: String) throws(FileError) {
     try remove(name, flags: 0)
   }
 
@@ -191,7 +191,7 @@ final class Folder: Sendable {
   /// Links are removed and not followed. The removal of the file `first` is durable before anything
   /// else is removed. Returns false if the folder holds more than `most` files: then only `most`
   /// files are removed.
-  func removeFolder(
+  package func removeFolder(
     _ name: String, first: String? = nil, atMost most: Int = .max
   ) throws(FileError) -> Bool {
     var left = most
@@ -230,7 +230,7 @@ final class Folder: Sendable {
 
   /// Moves an entry into a folder of the same file system, and replaces the entry with the new
   /// name. A folder can replace only an empty folder.
-  func rename(_ name: String, to other: Folder, as newName: String) throws(FileError) {
+  package func rename(_ name: String, to other: Folder, as newName: String) throws(FileError) {
     try change(.rename(to: other.path(of: newName)), name)
     try FileCall.retrying("move", path(of: name)) {
       unsafe renameat(descriptor, name, other.descriptor, newName)
@@ -238,7 +238,7 @@ final class Folder: Sendable {
   }
 
   /// Returns when the names in the folder are durable.
-  func sync() throws(FileError) {
+  package func sync() throws(FileError) {
     try probe?(FileStep(action: .syncFolder, path: path))
     try FileCall.retrying("flush", path.isEmpty ? "the directory" : path) {
       fsync(descriptor)
@@ -246,13 +246,13 @@ final class Folder: Sendable {
   }
 
   /// Unlocks the folder for other processes.
-  func unlock() {
+  package func unlock() {
     FileCall.unlock(descriptor)
   }
 
   /// Locks the folder against other processes until this object is released; returns false if
   /// another process has locked it.
-  func lock() throws(FileError) -> Bool {
+  package func lock() throws(FileError) -> Bool {
     try FileCall.lock(descriptor, path)
   }
 }
