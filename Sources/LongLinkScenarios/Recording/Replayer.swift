@@ -65,9 +65,13 @@ package enum Replayer {
     guard frames(.received, in: packets).allSatisfy(hasWholeMetadata) else {
       return .timelineOnly("metadata goes on in a second frame")
     }
+    let read = events.reduce(0 as UInt64) { sum, event in
+      event.1.event == .received ? sum &+ event.1.numbers[0] : sum
+    }
     let connection = ReplayedConnection(
       settings,
-      input: RecordedStream(frames(.received, in: packets), wrong: damagedFrame(events)),
+      input: RecordedStream(
+        frames(.received, in: packets), atMost: Int(clamping: read), wrong: damagedFrame(events)),
       output: RecordedStream(frames(.sent, in: packets)))
     return run(connection, events.dropFirst())
   }
