@@ -39,6 +39,21 @@ public struct OperationsConfiguration: Sendable {
   package var environment: @Sendable (String) -> String? = { name in
     unsafe getenv(name).map { unsafe String(cString: $0) }
   }
+  /// The directory for recordings of violations, and for those of `POST /recording`. It is made if
+  /// there is none, in a directory that exists. Default nil: no file is written.
+  ///
+  /// Recordings are files `longlink-TIME-CAUSE.pcapng` that only their owner can read. Other files
+  /// in the directory are left alone.
+  public var recordingsDirectory: String?
+  /// The most files with recordings: 1 to 10,000. Default 16. The oldest go first, those of
+  /// `POST /recording` last.
+  public var recordingsCount = 16
+  /// The most bytes of all files with recordings together: 65,536 to 1,099,511,627,776. Default
+  /// 256 MiB. While a file is written, it takes its room besides.
+  public var recordingsBytes = 268_435_456
+  /// The reasons of connections' ends, besides violations, for which a recording is written, as
+  /// `/connections` names them: `heartbeat` and `reset`, for example. Default: none.
+  public var recordingReasons: Set<String> = []
   /// The port's logger. Tokens are never logged. Default: a logger with the label `longlink.ops`.
   public var logger = Logger(label: "longlink.ops")
 
@@ -52,6 +67,7 @@ public struct OperationsConfiguration: Sendable {
     for (index, name) in names.enumerated() where name.isEmpty {
       throw .configuration("names[\(index)]", "it is empty")
     }
+    try validateRecordings()
     guard let token else {
       guard HostRule.isLoopback(host) else {
         throw .configuration("token", "\(host) is not a loopback address, so it needs a token")
@@ -62,6 +78,31 @@ public struct OperationsConfiguration: Sendable {
     else {
       throw .configuration(
         "token", "it has to be 1 to 1,024 printable ASCII characters without spaces")
+    }
+  }
+
+  private func validateRecordings() throws(LongLinkError) {
+    if let recordingsDirectory, recordingsDirectory.isEmpty || recordingsDirectory.utf8.contains(0)
+    {
+      throw .configuration("recordingsDirectory", "it is empty or contains a NUL")
+    }
+    if !(1...10_000).contains(recordingsCount) {
+      throw .configuration("recordingsCount", "\(recordingsCount) is not between 1 and 10,000")
+    }
+    if !(65_536...(1 << 40)).contains(recordingsBytes) {
+      throw .configuration(
+        "recordingsBytes", "\(recordingsBytes) is not between 65,536 and 1,099,511,627,776")
+    }
+    for reason in recordingReasons.sorted() {
+      switch EndReason(rawValue: reason) {
+      case .violation: throw .configuration("recordingReasons", "violations are always recorded")
+      // A file with this cause is one of `POST /recording`.
+      case .operator: throw .configuration("recordingReasons", "`operator` has no recordings")
+      case nil:
+        throw .configuration(
+          "recordingReasons", "\(PeerText(reason)) is no reason of a connection's end")
+      default: break
+      }
     }
   }
 }

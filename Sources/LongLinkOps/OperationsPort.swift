@@ -34,12 +34,12 @@ public final class OperationsPort: Sendable {
   /// The configuration that the port was made with.
   public let configuration: OperationsConfiguration
   private let server: LongLinkServer
-  private let watch: ServerWatch
+  let watch: ServerWatch
   private let phase = Mutex(Phase.made)
 
   /// Makes a port for `server`, which is not started yet and has no other port; otherwise it traps.
-  /// From its start on the server keeps records of requests and connections. Throws
-  /// `invalidConfiguration`.
+  /// From its start on the server keeps records of requests and connections, and writes recordings,
+  /// also if the port is never started. Throws `invalidConfiguration`.
   public init(
     for server: LongLinkServer, _ configuration: OperationsConfiguration = .init(),
     fileID: StaticString = #fileID, line: UInt = #line
@@ -47,7 +47,9 @@ public final class OperationsPort: Sendable {
     try configuration.validate()
     self.configuration = configuration
     self.server = server
-    watch = ServerWatch(server, methods: configuration.methods)
+    watch = ServerWatch(
+      server, methods: configuration.methods,
+      recordings: server.configuration.recorderBytes > 0 ? RecordingFiles(configuration) : nil)
     server.setWatch(watch, fileID: fileID, line: line)
   }
 

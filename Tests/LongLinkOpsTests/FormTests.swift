@@ -73,12 +73,12 @@ import Testing
     try await OpsStage.run { stage in
       for path in [
         "/nothing", "/connections/", "/connections/x", "/connections/1/x", "/connections/-1",
-        "//", "/livez/", "http://localhost/livez", "/connections/1/drain/now", "/recording",
+        "//", "/livez/", "http://localhost/livez", "/connections/1/drain/now", "/recordings",
       ] {
         let reply = try await stage.request(path)
         #expect(reply.status == 404, "\(path)")
       }
-      #expect(try await stage.send("POST", "/recording").status == 404)
+      #expect(try await stage.send("POST", "/recordings").status == 404)
       for (method, path, allowed) in [
         ("POST", "/", "GET, HEAD"), ("DELETE", "/connections/1", "GET, HEAD"),
         ("GET", "/connections/1/close", "POST"), ("PUT", "/connections/1/drain", "POST"),

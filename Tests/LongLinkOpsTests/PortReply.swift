@@ -24,12 +24,14 @@ struct PortReply {
     }
     headers = Dictionary(pairs) { "\($0), \($1)" }
     let rest = String(text[end.upperBound...])
-    body = headers["transfer-encoding"] == "chunked" ? Self.joined(rest) : rest
+    body =
+      headers["transfer-encoding"] == "chunked"
+      ? String(decoding: Self.joined(Array(rest.utf8)[...]), as: UTF8.self) : rest
   }
 
   /// The bytes of chunks.
-  private static func joined(_ text: String) -> String {
-    var (rest, body) = (Array(text.utf8)[...], [UInt8]())
+  static func joined(_ chunks: ArraySlice<UInt8>) -> [UInt8] {
+    var (rest, body) = (chunks, [UInt8]())
     while let end = rest.firstIndex(of: 13),
       let size = Int(String(decoding: rest[..<end], as: UTF8.self), radix: 16), size > 0
     {
@@ -37,7 +39,7 @@ struct PortReply {
       body += rest.prefix(size)
       rest = rest.dropFirst(size + 2)
     }
-    return String(decoding: body, as: UTF8.self)
+    return body
   }
 
   func json<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {

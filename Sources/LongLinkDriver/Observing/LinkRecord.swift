@@ -118,10 +118,11 @@ package final class LinkRecord {
     switch news {
     case .established: if link.isOpen { open(link) }
     case .peerLeaving, .renewed: break
-    case .abandon:
+    case .abandon(let reason):
       let running = link.connection.inbound.outlivedHandlers.filter { !$0.hasEnded }
       underWay = (link.owner?.requestsCarried(by: link) ?? 0, running.count)
       handlersUnderWay = running.prefix(LinkRecord.mostUnderWay).compactMap(\.underWay)
+      for observer in observers.all { observer.abandoned(self, for: reason) }
     }
   }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import LongLinkCore
+
 /// Watches the exchanges and links of a client or a server: for metrics, traces, logs and
 /// recordings.
 ///
@@ -34,6 +36,9 @@ package protocol Observer: Sendable {
   func opened(_ link: LinkRecord)
   /// An item of this side has to wait, because the peer has granted no credit for it.
   func stalled(_ link: LinkRecord)
+  /// A link begins to end, for this reason. A goaway that it sends is written by the end of the
+  /// loop's next turn, unless the peer takes nothing.
+  func abandoned(_ link: LinkRecord, for reason: CloseReason)
   /// A link has ended. It is the last call about it.
   func ended(_ link: LinkRecord)
 }
@@ -52,6 +57,7 @@ extension Observer {
   package func began(_ link: LinkRecord) {}
   package func opened(_ link: LinkRecord) {}
   package func stalled(_ link: LinkRecord) {}
+  package func abandoned(_ link: LinkRecord, for reason: CloseReason) {}
   package func ended(_ link: LinkRecord) {}
 }
 

@@ -21,13 +21,19 @@ final class ServerWatch: Observer, ServerService {
   }
 
   // Weak, because the server has the watch.
-  private weak let server: LongLinkServer?
-  private let methods: [MessageType: String]
+  weak let server: LongLinkServer?
+  /// The names of methods for types that have none of their own.
+  let methods: [MessageType: String]
+  /// What writes recordings to files; nil if nothing does.
+  let recordings: RecordingFiles?
   private let state = Mutex(State())
 
-  init(_ server: LongLinkServer, methods: [MessageType: String]) {
+  init(
+    _ server: LongLinkServer, methods: [MessageType: String], recordings: RecordingFiles?
+  ) {
     self.server = server
     self.methods = methods
+    self.recordings = recordings
   }
 
   /// Calls a function when the server has ended; nil for none. Returns false, and never calls it,
@@ -108,6 +114,7 @@ final class ServerWatch: Observer, ServerService {
     link.attachment(of: LoopFigures.self)?.ended(link, reason)
     let hasOpened = link.opened != nil
     state.withLock { $0.ended.add(connection, hasOpened: hasOpened) }
+    if recordings?.wants(connection.reason) == true { record(connection.reason.rawValue, link.id) }
   }
 
   func ended(_ exchange: ExchangeRecord) {

@@ -12,6 +12,7 @@ extension PortCore {
       let pages = MetricsText(totals)
       let loops = answers.map { ($0.isLive, $0.courier.age) }
       let isReady = self.objections(answers).isEmpty
+      let recordings = self.watch.recordings?.counts ?? RecordingGate.Counts()
       // Each method is a piece, which is made when the one before was taken.
       var next = 0
       reply(
@@ -20,7 +21,7 @@ extension PortCore {
           if next == 0 { return pages.head }
           if next <= totals.methods.count { return pages.method(totals.methods[next - 1]) }
           return next == totals.methods.count + 1
-            ? pages.rest(loops: loops, isReady: isReady) : nil
+            ? pages.rest(loops: loops, isReady: isReady) + MetricsText.recordings(recordings) : nil
         })
     }
   }
@@ -173,13 +174,13 @@ struct MetricsText {
     "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
   }
 
-  private static func family(
+  static func family(
     _ name: String, _ type: String, _ help: String, _ value: UInt64
   ) -> String {
     header(name, type, help) + "\(name) \(value)\n"
   }
 
-  private static func family(
+  static func family(
     _ name: String, _ type: String, _ help: String,
     _ samples: [(label: String, value: String, count: UInt64)]
   ) -> String {

@@ -13,7 +13,7 @@ struct PortAnswer {
   private enum Body {
     case text(String)
     /// Pieces that are made when the client has taken those before.
-    case streamed(() -> String?)
+    case streamed(() -> ByteBuffer?)
   }
 
   /// Makes an answer that only the operator should have, and no cache.
@@ -29,7 +29,14 @@ struct PortAnswer {
   init(_ type: String, streaming next: @escaping () -> String?) {
     status = .ok
     headers = [("Content-Type", type)]
-    body = .streamed(next)
+    body = .streamed { next().map { ByteBuffer(string: $0) } }
+  }
+
+  /// Makes an answer in pieces of bytes.
+  init(_ type: String, streamingBytes next: @escaping () -> [UInt8]?) {
+    status = .ok
+    headers = [("Content-Type", type)]
+    body = .streamed { next().map { ByteBuffer(bytes: $0) } }
   }
 
   /// Makes an answer in JSON.
@@ -88,7 +95,7 @@ struct PortAnswer {
   /// Returns a function that returns the pieces one by one, and nil after the last one.
   func pieces() -> () -> ByteBuffer? {
     switch body {
-    case .streamed(let next): return { next().map { ByteBuffer(string: $0) } }
+    case .streamed(let next): return next
     case .text(let text):
       var rest = ByteBuffer(string: text)
       return {

@@ -145,6 +145,7 @@ final class PortCore {
     case ["livez"]: get(request, reply) { liveness(isTrusted: isTrusted, reply) }
     case ["readyz"]: get(request, reply) { readiness(isTrusted: isTrusted, reply) }
     case ["metrics"]: get(request, reply) { metrics(reply) }
+    case ["recording"]: recording(request, reply)
     case ["exchanges"]: get(request, reply) { exchanges(request.form, reply) }
     case ["connections"]:
       get(request, taking: ["after", "limit", "state"], reply) { connections(request, reply) }
@@ -203,7 +204,7 @@ extension PortAnswer {
     problem(.notFound, "there is no such page", as: request.form)
   }
 
-  fileprivate static func notAllowed(_ request: PortRequest, _ methods: String) -> PortAnswer {
+  static func notAllowed(_ request: PortRequest, _ methods: String) -> PortAnswer {
     var answer = problem(.methodNotAllowed, "this page takes \(methods)", as: request.form)
     answer.headers.append(("Allow", methods))
     return answer

@@ -29,6 +29,9 @@ package struct ServerLoopVisit {
   /// one with false.
   package func timeHandlers(_ isWanted: Bool) { lane.loop.timeHandlers(isWanted) }
 
+  /// What the recorder of the loop holds; nil if nothing was recorded.
+  package var recorded: RecorderSnapshot? { lane.loop.recorded }
+
   /// The numbers of all connections, in no particular order: to sort them takes the loop too long.
   package var ids: [UInt64] { Array(lane.connections.keys) }
 
