@@ -48,18 +48,23 @@ struct OperationsOptions: ParsableArguments {
     }
   }
 
-  /// Makes the port of a server; nil without `--ops`.
-  func makePort(for server: LongLinkServer, verbose: Bool) throws -> OperationsPort? {
-    guard let ops else { return nil }
+  /// Makes the port of a server; nil without `--ops`. Recordings are written in any case.
+  func makePort(
+    for server: LongLinkServer, _ recording: RecordingOptions, verbose: Bool
+  ) throws -> OperationsPort? {
+    guard ops != nil || recording.areWritten else { return nil }
     var configuration = OperationsConfiguration()
-    configuration.port = Int(ops)
+    configuration.port = Int(ops ?? 0)
     if let opsHost { configuration.host = opsHost }
     configuration.names = opsName
     configuration.token = opsToken ?? OperationsToken.ofEnvironment
     configuration.methods = DemoRoutes.names
+    recording.set(in: &configuration)
     configuration.logger.logLevel = verbose ? .debug : .warning
     do {
-      return try OperationsPort(for: server, configuration)
+      let port = try OperationsPort(for: server, configuration)
+      // From now on it writes recordings, also if it is not started.
+      return ops == nil ? nil : port
     } catch {
       throw Output.usageError("\(error)")
     }

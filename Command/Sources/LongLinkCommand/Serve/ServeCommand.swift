@@ -103,6 +103,7 @@ struct ServeCommand: AsyncParsableCommand {
 
   #if Operations
   @OptionGroup private var operations: OperationsOptions
+  @OptionGroup private var recording: RecordingOptions
   #endif
 
   @Flag(
@@ -140,7 +141,7 @@ struct ServeCommand: AsyncParsableCommand {
     let gateway = try makeGateway(of: server)
     #endif
     #if Operations
-    let port = try operations.makePort(for: server, verbose: verbose)
+    let port = try operations.makePort(for: server, recording, verbose: verbose)
     #endif
     var reloading: Task<Void, Never>?
     do {
@@ -200,6 +201,9 @@ struct ServeCommand: AsyncParsableCommand {
     configuration.security = tls.map { .tls($0) }
     security.authenticate(in: &configuration)
     configuration.once = once
+    #if Operations
+    recording.set(in: &configuration)
+    #endif
     if let heartbeat { configuration.heartbeat.interval = heartbeat }
     if let heartbeatTimeout { configuration.heartbeat.timeout = heartbeatTimeout }
     if let maxBody {
