@@ -170,7 +170,7 @@ import Testing
         "LongLinkCore/Recording/Recorder.swift": 4,
         "LongLinkDriver/Streams/ItemChannel.swift": 4,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
-        "LongLinkTransport/Loop/EventLoop.swift": 7,
+        "LongLinkTransport/Loop/EventLoop.swift": 6,
       ]
     ),
   ]

@@ -160,7 +160,7 @@ import Testing
 
   @Test func `the loops of a start that has failed are let go`() async throws {
     let server = try Self.server()
-    let watch = ServerWatch(server, methods: [:])
+    let watch = ServerWatch(server, methods: [:], recordings: nil)
     weak let loop: EventLoop? = try await {
       let loop = try EventLoop(name: "failed")
       await loop.run { _ = watch.figures }

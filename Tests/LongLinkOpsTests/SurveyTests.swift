@@ -91,7 +91,7 @@ import Testing
     async throws
   {
     let server = try LongLinkServer(listen: .host("127.0.0.1", port: 0))
-    let watch = ServerWatch(server, methods: [:])
+    let watch = ServerWatch(server, methods: [:], recordings: nil)
     try await server.start()
     let thread = PortThread()
     let counts = Watched([0, 0])

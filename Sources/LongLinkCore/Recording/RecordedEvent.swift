@@ -114,11 +114,6 @@
   package static let isInterrupting = RecordedFlags(rawValue: 8)
   package static let hasOwnCode = RecordedFlags(rawValue: 16)
   package static let isNotifying = RecordedFlags(rawValue: 32)
-
-  /// The size of a body that has failed, as a number of an event.
-  package static func failed(_ count: Int) -> UInt64 {
-    UInt64(truncatingIfNeeded: count) & 0xFF_FFFF_FFFF | UInt64(failed.rawValue) << 40
-  }
 }
 
 /// The numbers of events that have several values in one.

@@ -91,11 +91,9 @@ extension Recorder {
   ) -> Recorder.Rest? {
     var offset = offset
     while offset < range.upperBound {
-      if !whole, offset >= range.lowerBound,
-        let behind = unsafe appendPlain(bytes, offset, range.upperBound)
-      {
-        offset = behind
-        continue
+      if !whole, offset >= range.lowerBound {
+        offset = unsafe appendPlain(bytes, offset, range.upperBound)
+        if offset >= range.upperBound { break }
       }
       let first = max(offset, range.lowerBound)
       guard bytes.count - offset >= NativeLayout.headerLength else {
@@ -131,39 +129,42 @@ extension Recorder {
   /// The kinds of frames whose bodies are left out, by bits: request, response, item and push.
   private static let plainKinds: UInt64 = 0b0100_0111
 
-  /// Appends a whole small frame that has no secrets and whose body is left out, as most frames
-  /// are. Returns where the next one begins; nil if the frame is another one.
-  @inline(__always)
+  /// Appends whole small frames that have no secrets and whose bodies are left out, as most frames
+  /// are, as many as there are in a row. Returns where the next frame begins.
   private func appendPlain(
     _ bytes: UnsafeRawBufferPointer, _ offset: Int, _ end: Int
-  ) -> Int? {
-    // 40 bytes are copied, whatever the frame's size.
-    guard end &- offset >= 40, recorder.room >= 48 else { return nil }
-    let frame = unsafe bytes.baseAddress! + offset
-    // There are 40 bytes from here on, by the condition above.
-    let first = unsafe frame.load(as: UInt8.self)
-    let length = unsafe Int(
-      UInt32(bigEndian: frame.loadUnaligned(fromByteOffset: 8, as: UInt32.self)))
-    guard Self.plainKinds >> UInt64(first & 0x3F) & 1 == 1, length <= end &- offset &- 16 else {
-      return nil
+  ) -> Int {
+    guard let base = bytes.baseAddress else { return offset }
+    var (offset, place, room) = unsafe (offset, recorder.place, recorder.room)
+    // 40 bytes are copied, whatever the frame's size. So there are 40 bytes of the frame, and room
+    // for 48.
+    while end &- offset >= 40, room >= 48 {
+      let frame = unsafe base + offset
+      let first = unsafe frame.load(as: UInt8.self)
+      let length = unsafe Int(
+        UInt32(bigEndian: frame.loadUnaligned(fromByteOffset: 8, as: UInt32.self)))
+      guard Self.plainKinds >> UInt64(first & 0x3F) & 1 == 1, length <= end &- offset &- 16 else {
+        break
+      }
+      var kept = 16
+      if first & 0x80 != 0 {
+        let size = unsafe Int(
+          UInt16(bigEndian: frame.loadUnaligned(fromByteOffset: 16, as: UInt16.self)))
+        guard size <= 16, size &+ 2 <= length else { break }
+        kept = 18 &+ size
+      }
+      let word =
+        UInt64(truncatingIfNeeded: kept) | Recorder.begins | Recorder.ends
+        | UInt64(truncatingIfNeeded: 16 &+ length &- kept) << 32
+      unsafe place.storeBytes(of: word, as: UInt64.self)
+      unsafe (place + 8).copyMemory(from: frame, byteCount: 40)
+      unsafe place += 8 &+ kept
+      room &-= 8 &+ kept
+      offset &+= 16 &+ length
     }
-    var kept = 16
-    if first & 0x80 != 0 {
-      let size = unsafe Int(
-        UInt16(bigEndian: frame.loadUnaligned(fromByteOffset: 16, as: UInt16.self)))
-      guard size <= 16, size &+ 2 <= length else { return nil }
-      kept = 18 &+ size
-    }
-    let place = unsafe recorder.place
-    let word =
-      UInt64(truncatingIfNeeded: kept) | Recorder.begins | Recorder.ends
-      | UInt64(truncatingIfNeeded: 16 &+ length &- kept) << 32
-    // There is room for 48 bytes, by the condition above.
-    unsafe place.storeBytes(of: word, as: UInt64.self)
-    unsafe (place + 8).copyMemory(from: frame, byteCount: 40)
-    unsafe recorder.place = place + (8 &+ kept)
-    recorder.room &-= 8 &+ kept
-    return offset &+ 16 &+ length
+    unsafe recorder.place = place
+    recorder.room = room
+    return offset
   }
 
   /// Appends a part of a frame, with zeros in place of its secrets.

@@ -25,6 +25,8 @@
   /// Where its next record begins, and the bytes from there to its end.
   @exclusivity(unchecked) @usableFromInline var place: UnsafeMutableRawPointer
   @safe @exclusivity(unchecked) @usableFromInline var room: Int
+  /// Where the last record begins.
+  @exclusivity(unchecked) @usableFromInline var last: UnsafeMutableRawPointer
   /// The link whose messages and effects were taken last, and how often since its last record.
   @safe @exclusivity(unchecked) @usableFromInline var taker: UInt32 = 0
   @safe @exclusivity(unchecked) @usableFromInline var takes: UInt64 = 0
@@ -57,6 +59,7 @@
     segmentSize = min(65_535, self.capacity / 8) / 16 * 16
     segment = RecorderSegment(size: segmentSize)
     unsafe place = segment.bytes
+    unsafe last = segment.bytes
     room = segmentSize
   }
 
@@ -86,6 +89,7 @@
     if size > room { turnOver() }
     let start = unsafe place
     unsafe place = start + size
+    unsafe last = start
     room &-= size
     let head =
       UInt64(truncatingIfNeeded: size) | UInt64(event.rawValue) << 16 | takes << 24
@@ -149,6 +153,18 @@
         start: start + 16 + 8 * numbers.count, count: count
       ).copyMemory(from: UnsafeRawBufferPointer(rebasing: source[..<count]))
     }
+  }
+
+  /// Notes that the body of the last record, which is a request, a response, a push or an item,
+  /// could not be encoded. Nothing is recorded between a command and its failure.
+  package func noteFailure() {
+    // The last record ends at `place`, and has at least two numbers.
+    let event = unsafe last.load(fromByteOffset: 2, as: UInt8.self)
+    let isRequest =
+      event == RecordedEvent.request.rawValue || event == RecordedEvent.streamRequest.rawValue
+    let flag = UInt64(RecordedFlags.failed.rawValue) << (isRequest ? 32 : 40)
+    let number = unsafe last.load(fromByteOffset: 24, as: UInt64.self)
+    unsafe last.storeBytes(of: number | flag, toByteOffset: 24, as: UInt64.self)
   }
 
   /// Counts that a message or an effect of a link was taken, or that there was none.

@@ -34,18 +34,17 @@ extension Link {
     stream: StreamTerms? = nil, at now: LinkInstant,
     _ body: (inout OutputRawSpan) throws(BodyError) -> Void
   ) throws(BodyError) -> OutputPosition {
-    let placement: OutputPosition
+    recordedRequest(serial, type, metadata, priority, count, stream, at: now)
     do throws(BodyError) {
-      placement = try core.request(
+      let placement = try core.request(
         serial, type: type, metadata: metadata, priority: priority, count: count, stream: stream,
         at: now, body)
+      settleAtEndOfTurn()
+      return placement
     } catch {
-      recordedRequest(serial, type, metadata, priority, count, stream, at: now, failed: true)
+      recordedFailure()
       throw error
     }
-    recordedRequest(serial, type, metadata, priority, count, stream, at: now, failed: false)
-    settleAtEndOfTurn()
-    return placement
   }
 
   /// Withdraws a request, and returns true if none of its bytes were written. Otherwise sends a
@@ -110,17 +109,16 @@ extension Link {
   func respond<Body: BodyEncodable>(
     _ id: InboundID, count: Int, _ body: Body
   ) throws(BodyError) -> Bool {
-    let isSent: Bool
+    recorded(.respond, at: loop.now, id.recorded, UInt64(count))
     do throws(BodyError) {
-      isSent = try core.respond(id, code: .ok, count: count, body)
+      let isSent = try core.respond(id, code: .ok, count: count, body)
+      if !isSent { reportMemory() }
+      settle()
+      return isSent
     } catch {
-      recorded(.respond, at: loop.now, id.recorded, RecordedFlags.failed(count))
+      recordedFailure()
       throw error
     }
-    recorded(.respond, at: loop.now, id.recorded, UInt64(count))
-    if !isSent { reportMemory() }
-    settle()
-    return isSent
   }
 
   /// Sends a response with a code and bytes, unless the request has ended. `isInterrupting` tells
@@ -160,16 +158,14 @@ extension Link {
     _ type: MessageType, priority: UInt32 = 0, count: Int,
     _ body: (inout OutputRawSpan) throws(Failure) -> Void
   ) throws(Failure) {
+    recorded(.push, at: loop.now, RecordedNumber.pair(type.rawValue, priority), UInt64(count))
     do throws(Failure) {
       try core.push(type, priority: priority, count: count, at: loop.now, body)
+      settle()
     } catch {
-      recorded(
-        .push, at: loop.now, RecordedNumber.pair(type.rawValue, priority),
-        RecordedFlags.failed(count))
+      recordedFailure()
       throw error
     }
-    recorded(.push, at: loop.now, RecordedNumber.pair(type.rawValue, priority), UInt64(count))
-    settle()
   }
 
   /// Sends a one-way message whose frame is already encoded.

@@ -8,20 +8,25 @@ internal import LongLinkTransport
 
 extension Link {
   #if Operations
-  /// The recorder of the loop; nil if it has none, or the link has ended or is not recorded.
+  /// Calls a function with the recorder, unless the link has ended or is not recorded.
   @inline(__always)
-  private var recorder: Recorder? { isAlive && recordedAs != 0 ? loop.recorder : nil }
+  private func withRecorder(_ body: (Recorder) -> Void) {
+    // The loop retains its recorder, and the link the loop.
+    if isAlive, let recorder = unsafe recorder { unsafe recorder._withUnsafeGuaranteedRef(body) }
+  }
   #endif
 
   /// Notes that the link begins, with its settings and its peer.
   func recordBeginning(_ settings: ConnectionSettings, at now: LinkInstant) {
     #if Operations
-    guard let recorder else { return }
+    guard unsafe recorder != nil else { return }
     let text = "\(peer.map { "\($0)" } ?? "")\n\(way ?? "")\n\(settings.name)"
-    recorder.note(
-      .began, of: recordedAs, at: now,
-      numbers: RecordedSettings.encode(settings, id: log.label?.number ?? UInt64(id)),
-      bytes: Array(text.utf8))
+    withRecorder {
+      $0.note(
+        .began, of: recordedAs, at: now,
+        numbers: RecordedSettings.encode(settings, id: log.label?.number ?? UInt64(id)),
+        bytes: Array(text.utf8))
+    }
     #endif
   }
 
@@ -29,7 +34,7 @@ extension Link {
   @inline(__always)
   func recorded(_ event: RecordedEvent, at now: @autoclosure () -> LinkInstant) {
     #if Operations
-    if let recorder { recorder.note(event, of: recordedAs, at: now()) }
+    withRecorder { $0.note(event, of: recordedAs, at: now()) }
     #endif
   }
 
@@ -40,7 +45,7 @@ extension Link {
     _ a: @autoclosure () -> UInt64
   ) {
     #if Operations
-    if let recorder { recorder.note(event, of: recordedAs, at: now(), a()) }
+    withRecorder { $0.note(event, of: recordedAs, at: now(), a()) }
     #endif
   }
 
@@ -51,7 +56,7 @@ extension Link {
     _ a: @autoclosure () -> UInt64, _ b: @autoclosure () -> UInt64
   ) {
     #if Operations
-    if let recorder { recorder.note(event, of: recordedAs, at: now(), a(), b()) }
+    withRecorder { $0.note(event, of: recordedAs, at: now(), a(), b()) }
     #endif
   }
 
@@ -63,7 +68,7 @@ extension Link {
     _ c: @autoclosure () -> UInt64
   ) {
     #if Operations
-    if let recorder { recorder.note(event, of: recordedAs, at: now(), a(), b(), c()) }
+    withRecorder { $0.note(event, of: recordedAs, at: now(), a(), b(), c()) }
     #endif
   }
 
@@ -73,38 +78,42 @@ extension Link {
     numbers: @autoclosure () -> [UInt64], bytes: @autoclosure () -> [UInt8] = []
   ) {
     #if Operations
-    guard let recorder else { return }
-    recorder.note(event, of: recordedAs, at: now(), numbers: numbers(), bytes: bytes())
+    withRecorder {
+      $0.note(event, of: recordedAs, at: now(), numbers: numbers(), bytes: bytes())
+    }
     #endif
   }
 
-  /// Notes a request of this side.
+  /// Notes a request of this side, which is about to be sent.
   @inline(__always)
   func recordedRequest(
     _ serial: UInt32, _ type: MessageType, _ metadata: MetadataBlock?, _ priority: UInt32,
-    _ count: Int, _ stream: StreamTerms?, at now: LinkInstant, failed: Bool
+    _ count: Int, _ stream: StreamTerms?, at now: LinkInstant
   ) {
     #if Operations
-    guard let recorder else { return }
-    let first = RecordedNumber.pair(serial, type.rawValue)
-    let sizes = RecordedNumber.sizes(count, metadata: metadata?.count)
-    guard let stream else {
-      // As a number, since the set has no literal that is free.
-      recorder.note(
-        .request, of: recordedAs, at: now, first,
-        RecordedNumber.pair(priority, failed ? 1 : 0), sizes)
-      return
+    withRecorder { recorder in
+      let first = RecordedNumber.pair(serial, type.rawValue)
+      let sizes = RecordedNumber.sizes(count, metadata: metadata?.count)
+      if let stream {
+        let flags: RecordedFlags = stream.sendsItems ? .sendsItems : []
+        recorder.note(
+          .streamRequest, of: recordedAs, at: now,
+          numbers: [
+            first, RecordedNumber.pair(priority, flags.rawValue), sizes,
+            UInt64(stream.credit.map { $0 + 1 } ?? 0),
+            UInt64(stream.largestWindow.map { $0 + 1 } ?? 0),
+          ])
+      } else {
+        recorder.note(.request, of: recordedAs, at: now, first, UInt64(priority), sizes)
+      }
     }
-    let flags: RecordedFlags = failed ? .failed : []
-    recorder.note(
-      .streamRequest, of: recordedAs, at: now,
-      numbers: [
-        first,
-        RecordedNumber.pair(
-          priority, flags.union(stream.sendsItems ? .sendsItems : []).rawValue),
-        sizes, UInt64(stream.credit.map { $0 + 1 } ?? 0),
-        UInt64(stream.largestWindow.map { $0 + 1 } ?? 0),
-      ])
+    #endif
+  }
+
+  /// Notes that the body of what was noted last could not be encoded.
+  func recordedFailure() {
+    #if Operations
+    withRecorder { $0.noteFailure() }
     #endif
   }
 
@@ -114,17 +123,18 @@ extension Link {
     _ ownCode: UInt32?, _ metadata: MetadataBlock?, _ count: Int
   ) {
     #if Operations
-    guard let recorder else { return }
-    let flags: RecordedFlags = [
-      isRefused ? .isRefused : [], isInterrupting ? .isInterrupting : [],
-      ownCode == nil ? [] : .hasOwnCode,
-    ]
-    recorder.note(
-      .respondWith, of: recordedAs, at: loop.now,
-      numbers: [
-        id.recorded, RecordedNumber.sizes(count, metadata: metadata?.count),
-        RecordedNumber.pair(code.rawValue, flags.rawValue), UInt64(ownCode ?? 0),
-      ])
+    withRecorder { recorder in
+      let flags: RecordedFlags = [
+        isRefused ? .isRefused : [], isInterrupting ? .isInterrupting : [],
+        ownCode == nil ? [] : .hasOwnCode,
+      ]
+      recorder.note(
+        .respondWith, of: recordedAs, at: loop.now,
+        numbers: [
+          id.recorded, RecordedNumber.sizes(count, metadata: metadata?.count),
+          RecordedNumber.pair(code.rawValue, flags.rawValue), UInt64(ownCode ?? 0),
+        ])
+    }
     #endif
   }
 
@@ -132,18 +142,19 @@ extension Link {
   @inline(__always)
   func recordedTake() {
     #if Operations
-    if let recorder { recorder.took(of: recordedAs, at: loop.now) }
+    withRecorder { $0.took(of: recordedAs, at: loop.now) }
     #endif
   }
 
   /// Notes what the core has decided.
   func recorded(_ effect: Effect) {
     #if Operations
-    guard let recorder else { return }
-    recorder.note(
-      .effect, of: recordedAs, at: loop.now,
-      numbers: RecordedEffect.encode(effect, frames: core.counters.framesReceived))
-    if case .close = effect { recorder.forget(recordedAs) }
+    withRecorder { recorder in
+      recorder.note(
+        .effect, of: recordedAs, at: loop.now,
+        numbers: RecordedEffect.encode(effect, frames: core.counters.framesReceived))
+      if case .close = effect { recorder.forget(recordedAs) }
+    }
     #endif
   }
 
@@ -151,13 +162,14 @@ extension Link {
   @inline(__always)
   func recordedInput(_ count: Int) {
     #if Operations
-    guard let recorder else { return }
-    unsafe core.inbox.input.withStorage { storage in
-      // The bytes that were not taken end the storage.
-      let input = unsafe UnsafeRawBufferPointer(rebasing: storage[core.inbox.input.position...])
-      unsafe recorder.noteInput(
-        count, in: input, of: recordedAs, at: loop.now, from: core.settings.role.peer,
-        isParsed: core.isLive && core.settings.dialect == nil)
+    withRecorder { recorder in
+      unsafe core.inbox.input.withStorage { storage in
+        // The bytes that were not taken end the storage.
+        let input = unsafe UnsafeRawBufferPointer(rebasing: storage[core.inbox.input.position...])
+        unsafe recorder.noteInput(
+          count, in: input, of: recordedAs, at: loop.now, from: core.settings.role.peer,
+          isParsed: core.isLive && core.settings.dialect == nil)
+      }
     }
     #endif
   }
@@ -166,11 +178,12 @@ extension Link {
   @inline(__always)
   func recordedOutput(_ count: Int, of chunk: Range<Int>) {
     #if Operations
-    guard let recorder else { return }
-    unsafe core.outbox.bytes.withStorage { storage in
-      unsafe recorder.noteOutput(
-        count, of: UnsafeRawBufferPointer(rebasing: storage[chunk]), of: recordedAs, at: loop.now,
-        from: core.settings.role, isParsed: core.settings.dialect == nil)
+    withRecorder { recorder in
+      unsafe core.outbox.bytes.withStorage { storage in
+        unsafe recorder.noteOutput(
+          count, of: UnsafeRawBufferPointer(rebasing: storage[chunk]), of: recordedAs,
+          at: loop.now, from: core.settings.role, isParsed: core.settings.dialect == nil)
+      }
     }
     #endif
   }

@@ -17,12 +17,13 @@ package import LongLinkTransport
 ///
 /// Changing the core calls nothing that leads back to the core, so exclusivity checks at run time
 /// are off where every frame would pay for them.
-package final class Link {
+@safe package final class Link {
   package let id: UInt32
   #if Operations
-  /// The number by which the loop's recorder knows the link; 0 if it is not recorded. It takes no
-  /// room: it stands where the object has a gap.
+  /// The number by which the loop's recorder knows the link; 0 if it is not recorded.
   let recordedAs: UInt32
+  /// The recorder of the loop, which the loop retains; nil if the link is not recorded.
+  let recorder: Unmanaged<Recorder>?
   #endif
   package let loop: EventLoop
   @safe @exclusivity(unchecked) var core: Connection
@@ -77,6 +78,7 @@ package final class Link {
     self.id = id
     #if Operations
     recordedAs = loop.recorder?.number(for: id) ?? 0
+    unsafe recorder = loop.recorder.map { unsafe .passUnretained($0) }
     #endif
     self.loop = loop
     self.transport = transport

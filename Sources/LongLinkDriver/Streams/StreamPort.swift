@@ -15,12 +15,11 @@ struct StreamPort {
     _ body: (inout OutputRawSpan) throws(BodyError) -> Void
   ) throws(BodyError) -> ItemPlacement {
     try link.command { (core, now) throws(BodyError) in
+      link.recorded(.sendItem, at: now, UInt64(serial), UInt64(count))
       do throws(BodyError) {
-        let placement = try core.sendItem(serial, count: count, at: now, sharing: bytes, body)
-        link.recorded(.sendItem, at: now, UInt64(serial), UInt64(count))
-        return placement
+        return try core.sendItem(serial, count: count, at: now, sharing: bytes, body)
       } catch {
-        link.recorded(.sendItem, at: now, UInt64(serial), RecordedFlags.failed(count))
+        link.recordedFailure()
         throw error
       }
     }

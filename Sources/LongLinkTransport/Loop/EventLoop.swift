@@ -60,7 +60,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   @safe @exclusivity(unchecked) package var spareQueue = ByteQueue()
   #if Operations
   /// The recorder of the loop's links; nil if they are not recorded.
-  @safe @exclusivity(unchecked) package var recorder: Recorder?
+  package var recorder: Recorder?
   #endif
 
   /// The work that other threads submit.
