@@ -152,6 +152,8 @@ import Testing
 
   @Test func `a POST writes a file that only its owner can read`() async throws {
     try await run { stage, folder in
+      // The directory is there when the server has started.
+      try await until { folder.mode(of: "") == 0o700 }
       let client = try await stage.client()
       _ = try await client.request(OpsStage.echo, [1])
       let reply = try await stage.send("POST", "/recording")
@@ -210,8 +212,10 @@ import Testing
   @Test func `a file that cannot be written is an error that says why`() async throws {
     let parent = RecordingFolder()
     try parent.write("file", [])
+    let lines = LogLines()
     try await OpsStage.run {
       $0.recordingsDirectory = parent.path + "/file"
+      $0.logger = lines.logger(from: .error)
     } _: { stage in
       let reply = try await stage.send("POST", "/recording")
       #expect(reply.status == 500 && reply.body.contains("ENOTDIR"))
@@ -225,6 +229,9 @@ import Testing
       }
       #expect(try await stage.metric("longlink_recordings_failed_total") == 3)
     }
+    let messages = lines.all.map(\.message)
+    #expect(messages.first == "The directory for recordings cannot be used")
+    #expect(messages.contains("Could not write a recording"))
   }
 
   // MARK: Files of links

@@ -73,6 +73,7 @@ final class ServerWatch: Observer, ServerService {
     }
     // So that it is known which handler blocks a loop.
     if isWatched { for loop in loops { loop.visit { $0.timeHandlers(true) } } }
+    recordings?.prepare()
   }
 
   func serverStopped(on loop: EventLoop) async {

@@ -3,7 +3,7 @@
 #if Operations
 internal import LongLinkTransport
 
-/// The directory of recordings, and how many it has. Its function blocks.
+/// The directory of recordings, and how many it has. Its functions block.
 ///
 /// Files with other names are left alone, and no link in the directory is followed. Several
 /// processes can share a directory: one at a time writes.
@@ -22,6 +22,9 @@ struct RecordingDirectory: Sendable {
   /// The most files, at least one, and the most bytes of all files together.
   let mostFiles: Int
   let mostBytes: Int
+
+  /// Makes the directory if there is none. Throws if it cannot be used.
+  func make() throws(FileError) { _ = try Folder.open(path) }
 
   /// Writes a file with the pieces that `next` returns until nil. To make room, the files that go
   /// first are removed once the new one is durable.

@@ -36,6 +36,19 @@ final class RecordingFiles: Sendable {
   /// Whether the end of a connection for this reason causes a recording.
   func wants(_ reason: EndReason) -> Bool { reasons.contains(reason.rawValue) }
 
+  /// Makes the directory, so that a wrong one is known before the first recording.
+  func prepare() {
+    thread.async { [directory, log] in
+      do throws(FileError) {
+        try directory.make()
+      } catch {
+        log.logger.error(
+          "The directory for recordings cannot be used",
+          metadata: ["directory": "\(directory.path)", "error": "\(error)"])
+      }
+    }
+  }
+
   // MARK: Writing
 
   /// Begins a recording of what a link has caused. If this returns true, `write` follows.
