@@ -302,6 +302,21 @@ import Testing
     }
   }
 
+  @Test func `a client that says nothing causes a file only if it is asked for`() async throws {
+    try await run {
+      $0.recordingReasons = ["first_frame"]
+    } server: {
+      $0.timeouts.firstFrame = .milliseconds(100)
+    } _: { stage, folder in
+      let port = Int(stage.server.endpoint.description.split(separator: ":").last ?? "") ?? 0
+      let peer = try await RawPeer.connect(to: port)
+      defer { peer.close() }
+      try await until { !folder.names.isEmpty }
+      #expect(folder.names.first?.hasSuffix("Z-first_frame.pcapng") == true)
+      #expect(try await stage.metric("longlink_recordings_skipped_total") == 0)
+    }
+  }
+
   @Test func `files are written also if the port is not started`() async throws {
     let folder = RecordingFolder()
     var configuration = ServerConfiguration(listen: [.host("127.0.0.1", port: 0)])
