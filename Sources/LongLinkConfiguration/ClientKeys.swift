@@ -10,7 +10,7 @@ extension ClientConfiguration {
   /// All keys of a client.
   static var keys: [ConfigurationKey<ClientConfiguration>] {
     serverKeys + ownKeys + limitKeys + retryKeys + reconnectKeys + errorRatioKeys
-      + ConfigurationKey<Self>.heartbeat + adaptiveKeys
+      + ConfigurationKey<Self>.heartbeat + adaptiveKeys + ConfigurationKey<Self>.recorder
   }
 
   private static var serverKeys: [ConfigurationKey<ClientConfiguration>] {

@@ -9,6 +9,7 @@ extension ServerConfiguration {
   static var keys: [ConfigurationKey<ServerConfiguration>] {
     [.list("listen", \.listen, Endpoint.form) { Endpoint(configured: $0) }]
       + ownKeys + limitKeys + addressKeys + ConfigurationKey<Self>.heartbeat
+      + ConfigurationKey<Self>.recorder
   }
 
   private static var ownKeys: [ConfigurationKey<ServerConfiguration>] {

@@ -15,6 +15,8 @@ protocol Configurable: Sendable {
   var logger: Logger { get set }
   var changesLogLevel: Bool { get set }
   var name: String { get set }
+  var recorderBytes: Int { get set }
+  var recordsBodies: Bool { get set }
   var heartbeat: Heartbeat { get set }
   var waterMarks: WaterMarks { get set }
   var streamWindows: StreamWindows { get set }
@@ -54,6 +56,14 @@ extension ConfigurationKey where Target: Configurable {
       target.logger.logLevel = level
       return nil
     }.live
+  }
+
+  /// The flight recorder.
+  static var recorder: [Self] {
+    [
+      .integer("recorderBytes", \.recorderBytes, from: 0, to: 1_073_741_824, unit: "bytes"),
+      .flag("recordsBodies", \.recordsBodies),
+    ]
   }
 
   static var name: Self {
