@@ -434,8 +434,8 @@ let package = Package(
       name: "LongLinkFuzz",
       dependencies: [
         "LongLinkCertificates", "LongLinkDriver", "LongLinkCore", "LongLinkDemoMessages",
-        "LongLinkDialects", "LongLinkProtobufC", "LongLinkReaders", "LongLinkServer",
-        "LongLinkTLS", "LongLinkTransport", "LongLinkUploadMessages",
+        "LongLinkDialects", "LongLinkProtobufC", "LongLinkReaders", "LongLinkScenarios",
+        "LongLinkServer", "LongLinkTLS", "LongLinkTransport", "LongLinkUploadMessages",
       ],
       path: "Tests/LongLinkFuzz",
       exclude: ["Found"],
@@ -443,7 +443,7 @@ let package = Package(
     ),
     .testTarget(
       name: "LongLinkFuzzTests",
-      dependencies: ["LongLinkCore", "LongLinkFuzz"],
+      dependencies: ["LongLinkCore", "LongLinkFuzz", "LongLinkScenarios"],
       swiftSettings: swiftSettings
     ),
 

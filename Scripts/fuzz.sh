@@ -12,7 +12,7 @@ build=${FUZZ_BUILD:-.build-fuzz}
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
   targets=(native dialect delimiter layout bodies client server shortClient shortServer
-    dialectClient dialectServer xml json proxy tlsClient tlsServer handshake)
+    dialectClient dialectServer xml json proxy tlsClient tlsServer handshake recording)
 fi
 
 # Otherwise objects of deleted files would stay in the archive.

@@ -27,6 +27,7 @@ package enum FuzzCorpus {
       case .proxy: ProxyFuzz.seeds
       case .tlsClient, .tlsServer: TLSFuzz.seeds
       case .handshake: HandshakeFuzz.seeds
+      case .recording: RecordingFuzz.seeds
       }
     // What libFuzzer cuts anyway is not worth its space.
     return made.filter { (1...4096).contains($0.count) }

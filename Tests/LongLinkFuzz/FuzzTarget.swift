@@ -34,6 +34,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case tlsServer
   /// What a stranger's handshake makes TLS decode.
   case handshake
+  /// Recordings, which are read and replayed.
+  case recording
 
   package func run(_ bytes: [UInt8]) throws {
     switch self {
@@ -54,6 +56,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .tlsClient: try TLSFuzz.run(.client, bytes)
     case .tlsServer: try TLSFuzz.run(.server, bytes)
     case .handshake: try HandshakeFuzz.run(bytes)
+    case .recording: try RecordingFuzz.run(bytes)
     }
   }
 }

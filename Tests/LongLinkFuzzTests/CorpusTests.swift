@@ -2,6 +2,7 @@
 
 import Foundation
 import LongLinkFuzz
+import LongLinkScenarios
 import Testing
 
 /// What fuzzers begin with, and what they have found, without any fuzzer.
@@ -36,6 +37,17 @@ import Testing
         changed[place] ^= UInt8(1 << (place % 8))
         try target.run(changed)
       }
+    }
+  }
+
+  @Test func `what two cores record of each other replays, with bodies and without`() throws {
+    for file in try FuzzCorpus.inputs(for: .recording, vectors: CorpusTests.vectors) {
+      guard case .replayed(let steps) = Replayer.sum(Replayer.replay(try RecordingFile(file)))
+      else {
+        Issue.record("a recording differs, or has a timeline only")
+        continue
+      }
+      #expect(steps > 8)
     }
   }
 
