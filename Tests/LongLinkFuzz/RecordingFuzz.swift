@@ -101,12 +101,12 @@ enum RecordingFuzz {
     /// Takes everything from the core; a server responds to each request.
     private func deliver() {
       while true {
-        recorder.took(of: 1)
+        recorder.took(of: 1, at: now)
         while let message = core.nextMessage() {
           if message.kind == .request { respond(to: core.id(of: message)) }
-          recorder.took(of: 1)
+          recorder.took(of: 1, at: now)
         }
-        recorder.took(of: 1)
+        recorder.took(of: 1, at: now)
         guard let effect = core.nextEffect() else { return }
         recorder.note(
           .effect, of: 1, at: now,
