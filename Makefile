@@ -102,10 +102,13 @@ check-sqlite: setup-tests
 # The tests of what operates services, and of the example. `make check` gives them a SCRATCH of their own.
 OPERATIONS = --traits Operations
 SERVICE = --package-path Examples/Service $(SHARED)
-check-operations: export LONGLINK_TESTS = LongLinkOperationsTests LongLinkObservabilityTests LongLinkOpsTests
+check-operations: export LONGLINK_TESTS = LongLinkOperationsTests LongLinkObservabilityTests LongLinkOpsTests \
+	LongLinkRecordingTests
 check-operations: setup-check
 	$(BUILD) $(SHARED) $(OPERATIONS) --build-tests
 	$(TEST) $(OPERATIONS) --filter '^LongLink(Operations|Observability|Ops)Tests[.]'
+	# Apart, since they keep the processors busy, and those above have time-outs in real time.
+	$(TEST) $(OPERATIONS) --filter '^LongLinkRecordingTests[.]'
 	$(BUILD) $(SERVICE) --build-tests
 	$(SWIFT) test $(SERVICE) --skip-build --disable-xctest
 

@@ -606,11 +606,19 @@ let package = Package(
       swiftSettings: swiftSettings
     ),
     .testTarget(
+      name: "LongLinkRecordingTests",
+      dependencies: [
+        "LongLink", "LongLinkCore", "LongLinkDriver", "LongLinkScenarios", "LongLinkServer",
+        "LongLinkTesting", "LongLinkTransport",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: swiftSettings
+    ),
+    .testTarget(
       name: "LongLinkOpsTests",
       dependencies: [
         "LongLink", "LongLinkCLibrary", "LongLinkOps", "LongLinkDriver", "LongLinkCore",
-        "LongLinkScenarios", "LongLinkServer", "LongLinkTesting", "LongLinkTestSupport",
-        "LongLinkTransport",
+        "LongLinkScenarios", "LongLinkServer", "LongLinkTestSupport", "LongLinkTransport",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Operations"])),
         .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Operations"])),

@@ -167,7 +167,7 @@ import Testing
         "LongLinkDriver/Link/Link.swift": 10,
         "LongLinkDriver/Requests/Requests.swift": 11,
         "LongLinkDriver/Responding/Responder.swift": 1,
-        "LongLinkCore/Recording/Recorder.swift": 4,
+        "LongLinkCore/Recording/Recorder.swift": 5,
         "LongLinkDriver/Streams/ItemChannel.swift": 4,
         "LongLinkTransport/Kernel/KernelDriver.swift": 1,
         "LongLinkTransport/Loop/EventLoop.swift": 6,

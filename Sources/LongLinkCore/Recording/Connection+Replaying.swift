@@ -22,7 +22,8 @@ extension Connection {
     return cost <= inflow.untaken
   }
 
-  /// Whether `respond` may be called with this code: not with 200 while an item of the stream waits.
+  /// Whether `respond` may be called with this code: not with 200 while an item of the stream is
+  /// waiting.
   package func mayRespond(_ id: InboundID, _ code: ResponseCode) -> Bool {
     code != .ok || streams.pending(id.serial) == nil || inbound.running(id) == nil
   }

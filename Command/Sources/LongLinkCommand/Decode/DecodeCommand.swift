@@ -26,8 +26,9 @@ struct DecodeCommand: ParsableCommand {
         tshark -r FILE -Y 'tcp.port==9000 && tcp.len>0' -T fields \
       \(PacketDump.columns.map { "-e \($0)" }.joined(separator: " ")) | longlink decode
 
-      A recording of LongLink, a pcapng file too, is read as it is: each direction of each connection \
-      is decoded. Bodies that it has left out are no damage. `longlink replay` shows the rest of it.
+      A recording of LongLink, a pcapng file too, is read as it is: each direction of each \
+      connection is decoded. Bodies that it has left out are no damage. `longlink replay` shows \
+      the rest of it.
 
       Each frame and each error has a line that begins with its offset. With --json there is one \
       object per line: stream, from, offset, length, kind, type, serial, code, refused, fragment, \

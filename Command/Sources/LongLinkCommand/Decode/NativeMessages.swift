@@ -18,8 +18,8 @@ struct NativeMessages {
   private var begun: [UInt32: Begun] = [:]
   private var items = NativeItems()
 
-  /// Splits a frame into metadata and payload, and sets its fragment number. The end of its body may
-  /// have been left out of a recording. Returns the rule that the frame breaks, if any.
+  /// Splits a frame into metadata and payload, and sets its fragment number. The end of its body
+  /// may have been left out of a recording. Returns the rule that the frame breaks, if any.
   mutating func take(
     _ head: FrameHead, _ body: ArraySlice<UInt8>, into frame: inout DecodedFrame
   ) -> Violation.Rule? {
