@@ -126,36 +126,102 @@ struct RecorderTests {
     field(4, field(1, Array(key.utf8)) + field(2, value))
   }
 
+  private static func hello(_ body: [UInt8]) -> [UInt8] { frame(.hello, serial: 3, body: body) }
+
+  private static func request(_ metadata: [UInt8]) -> [UInt8] {
+    frame(.request, serial: 100, metadata: metadata, body: [])
+  }
+
   /// A hello with a credential and what names the client, a request with credentials among its
   /// metadata, and a renewal.
   private static let secretFrames = [
-    frame(
-      .hello, serial: 3,
-      body: [8, 1] + field(7, secret) + field(8, Array("name".utf8)) + field(12, secret)),
-    frame(
-      .request, serial: 100,
-      metadata: entry("x", Array("no credential".utf8)) + entry("Authorization")
-        + entry("COOKIE") + [8, 5], body: []),
+    hello([8, 1] + field(7, secret) + field(8, Array("name".utf8)) + field(12, secret)),
+    request(
+      entry("x", Array("no credential".utf8)) + entry("Authorization") + entry("COOKIE") + [8, 5]),
     frame(.renewal, serial: 0, body: secret),
+  ]
+
+  /// Frames in which a secret is easily missed.
+  private static let oddFrames: [[[UInt8]]] = [
+    // The shortest ones.
+    [hello(field(7, secret))],
+    [hello(field(12, secret))],
+    [request(entry("cookie", Array(secret.prefix(4))))],
+    // The value before the name of an entry.
+    [request(field(4, field(2, secret) + field(1, Array("cookie".utf8))) + [8, 5])],
+    // Something before the secret that cannot be read: a group, in the message or in the entry.
+    [hello([0x1B] + field(7, secret))],
+    [request([0x1B] + entry("cookie"))],
+    [request(field(4, [0x1B] + field(1, Array("cookie".utf8)) + field(2, secret)))],
+    // Fields that go on behind the end.
+    [hello([0x3A, 120] + secret)],
+    [request([0x22, 120] + field(1, Array("cookie".utf8)) + field(2, secret))],
+    // Another protocol, whose first letters look like a ping, a cancel and an end.
+    [Array("HEAD / HTTP/1.1\r\nAuthorization: s3cr3t-t0k3n\r\n\r\n".utf8)],
+    [Array("DELETE / HTTP/1.1\r\nCookie: s3cr3t-t0k3n\r\n\r\n".utf8)],
+    [Array("CONNECT a HTTP/1.1\r\nAuthorization: s3cr3t-t0k3n\r\n\r\n".utf8)],
   ]
 
   @Test("no credential is recorded, wherever a read is cut", arguments: [false, true])
   func blanksSecrets(bodies: Bool) throws {
-    let stream = Self.secretFrames.flatMap(\.self)
-    for cut in 1..<stream.count {
-      let recorder = Self.recorder(bodies: bodies)
-      Self.read(stream[..<cut], cut, recorder)
-      let begin = Self.lastBoundary(Self.secretFrames, before: cut)
-      Self.read(stream[begin...], stream.count - cut, recorder)
-      Self.write(stream[...], cut, recorder)
-      Self.write(stream[cut...], stream.count - cut, recorder)
-      let file = RecordingWriter.file([recorder.snapshot()], names: [:])
-      // Four bytes of it in a row would be a part of the secret.
-      for start in 0...Self.secret.count - 4 {
-        let part = Array(Self.secret[start..<start + 4])
-        #expect(!file.contains(part), "cut at \(cut): the file has \(part)")
+    for frames in [Self.secretFrames] + Self.oddFrames {
+      let stream = frames.flatMap(\.self)
+      for cut in 1..<stream.count {
+        let recorder = Self.recorder(bodies: bodies)
+        Self.read(stream[..<cut], cut, recorder)
+        let begin = Self.lastBoundary(frames, before: cut)
+        Self.read(stream[begin...], stream.count - cut, recorder)
+        Self.write(stream[...], cut, recorder)
+        Self.write(stream[cut...], stream.count - cut, recorder)
+        let file = RecordingWriter.file([recorder.snapshot()], names: [:])
+        // Four bytes of it in a row would be a part of the secret.
+        for start in 0...Self.secret.count - 4 {
+          let part = Array(Self.secret[start..<start + 4])
+          #expect(!file.contains(part), "cut at \(cut) of \(stream): the file has \(part)")
+        }
       }
     }
+  }
+
+  @Test("a large block is looked through once, however its bytes drip")
+  func looksOnce() throws {
+    // Thousands of fields that could be credentials, and then the body, a byte at a time.
+    let block = [[UInt8]](repeating: [0x22, 0], count: 30_000).flatMap(\.self)
+    let stream = Self.frame(
+      .request, serial: 100, metadata: block, body: [UInt8](repeating: 9, count: 2_000))
+    let recorder = Self.recorder(1 << 20)
+    let head = stream.count - 2_000
+    Self.read(stream[..<head], head, recorder)
+    for count in head + 1...stream.count { Self.read(stream[..<count], 1, recorder) }
+    let frames = try Self.file(recorder).packets.compactMap { packet -> [UInt8]? in
+      guard case .frame(.received, let kept, _) = packet.content else { return nil }
+      return kept
+    }
+    #expect(frames.map(\.count) == [head])
+  }
+
+  @Test("a failure marks the record of its link, wherever it begins")
+  func marksFailures() throws {
+    let recorder = Self.recorder()
+    for size in 0..<8 {
+      // The parts of a frame have any size, so that the next record begins anywhere.
+      let stream = Self.frame(
+        .request, serial: 100, metadata: [UInt8](repeating: 0, count: size), body: [])
+      Self.read(stream[...], stream.count, recorder)
+      recorder.note(.respond, of: 1, at: Self.now, 7, 5)
+      recorder.noteFailure(of: 1)
+      recorder.noteFailure(of: 2)
+      recorder.note(.ping, of: 2, at: Self.now)
+      recorder.noteFailure(of: 2)
+    }
+    let events = try Self.file(recorder).packets.compactMap { packet -> RecordingFile.Event? in
+      if case .event(let event) = packet.content { event } else { nil }
+    }
+    #expect(
+      events.filter { $0.event == .respond }.map(\.numbers)
+        == .init(
+          repeating: [7, 5 | 1 << 40], count: 8))
+    #expect(events.count { $0.event == .ping } == 8)
   }
 
   @Test("what is no credential stays")

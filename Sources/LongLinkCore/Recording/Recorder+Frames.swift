@@ -95,12 +95,13 @@ extension Recorder {
         offset = unsafe appendPlain(bytes, offset, range.upperBound)
         if offset >= range.upperBound { break }
       }
-      let first = max(offset, range.lowerBound)
+      var first = max(offset, range.lowerBound)
+      let begins = first == offset
       guard bytes.count - offset >= NativeLayout.headerLength else {
         // A head that has not arrived completely.
         unsafe append(
           UnsafeRawBufferPointer(rebasing: bytes[first..<range.upperBound]), leftOut: 0,
-          begins: first == offset, ends: false)
+          begins: begins, ends: false)
         return nil
       }
       // Its 16 bytes are there.
@@ -108,14 +109,20 @@ extension Recorder {
       if frame.end > range.lowerBound {
         let last = min(frame.end, range.upperBound)
         var keptEnd = frame.keptEnd
-        // Secrets are not known any more when the rest of such a frame is written.
-        if keptEnd > range.upperBound, bytes.count > range.upperBound, frame.mayHaveSecrets {
-          keptEnd = offset + NativeLayout.headerLength
+        if frame.mayHaveSecrets {
+          // What can have secrets is kept when it is there completely, and not before: then they
+          // are all known, and it is looked through once.
+          let body = offset + NativeLayout.headerLength
+          if range.upperBound < frame.checkedEnd {
+            keptEnd = body
+          } else if range.lowerBound < frame.checkedEnd {
+            first = min(first, max(body, offset))
+          }
         }
         let kept = max(first, min(keptEnd, last))
         unsafe append(
-          bytes, first..<kept, frame, leftOut: last - kept, begins: first == offset,
-          ends: last == frame.end)
+          bytes, first..<kept, frame, leftOut: last - max(kept, range.lowerBound),
+          begins: begins, ends: last == frame.end)
         if frame.end > range.upperBound {
           let rest = max(0, keptEnd - range.upperBound)
           return Recorder.Rest(kept: rest, leftOut: frame.end - range.upperBound - rest)
@@ -150,7 +157,7 @@ extension Recorder {
       if first & 0x80 != 0 {
         let size = unsafe Int(
           UInt16(bigEndian: frame.loadUnaligned(fromByteOffset: 16, as: UInt16.self)))
-        guard size <= 16, size &+ 2 <= length else { break }
+        guard size <= RecordedFrame.plainMetadata, size &+ 2 <= length else { break }
         kept = 18 &+ size
       }
       let word =
@@ -173,12 +180,14 @@ extension Recorder {
     begins: Bool, ends: Bool
   ) {
     let part = unsafe UnsafeRawBufferPointer(rebasing: bytes[kept])
-    guard frame.mayHaveSecrets else {
+    let isChecked = frame.mayHaveSecrets && kept.lowerBound < frame.checkedEnd && !kept.isEmpty
+    let secrets = isChecked ? unsafe frame.secrets(in: bytes) : []
+    if secrets.isEmpty {
       unsafe append(part, leftOut: leftOut, begins: begins, ends: ends)
       return
     }
     var copy = unsafe [UInt8](part)
-    for secret in unsafe frame.secrets(in: bytes) {
+    for secret in secrets {
       for index in secret.clamped(to: kept) { copy[index - kept.lowerBound] = 0 }
     }
     unsafe copy.withUnsafeBytes {
@@ -243,7 +252,7 @@ struct RecordedFrame {
   let keptEnd: Int
   let end: Int
   /// The position behind the bytes that can have secrets: those of a hello, or metadata.
-  private let checkedEnd: Int
+  let checkedEnd: Int
   private let kind: UInt8
 
   /// The frame whose 16 bytes of head begin at `start`.
@@ -272,20 +281,32 @@ struct RecordedFrame {
     case .item, .ignorable, nil:
       if whole { kept = end }
     case .renewal where sender == .client: break
+    // A body that the kind does not allow is none: what looks like a ping may be text.
+    case .end, .cancel: break
+    case .credit: if length == 4 { kept = end }
+    case .ping, .pong: if length <= Wire.pingLimit { kept = end }
+    case .renewal, .welcome, .goaway: if length <= Wire.controlLimit { kept = end }
     case .hello:
-      kept = body + Wire.controlLimit
-      checked = kept
-    case .end, .cancel, .credit, .renewal, .ping, .pong, .welcome, .goaway:
-      kept = body + Wire.controlLimit
+      if length <= Wire.controlLimit {
+        kept = end
+        checked = end
+      }
     }
     keptEnd = min(kept, end)
     checkedEnd = min(checked, end)
   }
 
-  /// Whether some of the kept bytes may have to be blanked. A metadata block of 16 bytes has no
-  /// room for the name of a credential and its value.
+  /// The size of a metadata block up to which it has no room for a credential: the shortest name of
+  /// one, `cookie`, and a value of one byte take 13 bytes.
+  static let plainMetadata = 12
+
+  /// Whether some of the kept bytes may have to be blanked.
   @inline(__always)
-  var mayHaveSecrets: Bool { checkedEnd - start > NativeLayout.headerLength + 2 + 16 }
+  var mayHaveSecrets: Bool {
+    let isHello = kind == FrameKind.hello.rawValue
+    let plain = NativeLayout.headerLength + (isHello ? 0 : 2 + Self.plainMetadata)
+    return checkedEnd - start > plain
+  }
 
   /// The positions of credentials, as far as the frame is in `bytes`.
   func secrets(in bytes: UnsafeRawBufferPointer) -> [Range<Int>] {
@@ -293,9 +314,12 @@ struct RecordedFrame {
     let begin = start + NativeLayout.headerLength + (isHello ? 0 : 2)
     let end = min(checkedEnd, bytes.count)
     guard begin < end else { return [] }
-    return unsafe isHello
-      ? Self.secretFields.flatMap { unsafe Self.values(of: $0, in: bytes, begin..<end) }
-      : Self.credentials(in: bytes, begin..<end)
+    if isHello {
+      return Self.secretFields.flatMap {
+        unsafe Self.values(of: $0, in: bytes, begin..<end).all
+      }
+    }
+    return unsafe Self.credentials(in: bytes, begin..<end)
   }
 
   /// The numbers of the fields: in a hello, the credential and what names the client, which is a
@@ -306,51 +330,55 @@ struct RecordedFrame {
   private static let credentialNames: Set<String> = [
     "authorization", "proxy-authorization", "cookie", "set-cookie",
   ]
+  private static let credentialLengths = Set(credentialNames.map(\.utf8.count))
 
-  /// The values of the entries that are credentials.
+  /// The values of the entries that are credentials, and whatever cannot be read.
   private static func credentials(
     in bytes: UnsafeRawBufferPointer, _ block: Range<Int>
   ) -> [Range<Int>] {
-    unsafe values(of: entriesField, in: bytes, block).flatMap { entry -> [Range<Int>] in
-      let names = unsafe values(of: 1, in: bytes, entry).map {
-        unsafe String(decoding: bytes[$0], as: UTF8.self).lowercased()
+    let entries = unsafe values(of: entriesField, in: bytes, block)
+    return entries.unread
+      + entries.found.flatMap { entry -> [Range<Int>] in
+        let names = unsafe values(of: 1, in: bytes, entry)
+        guard names.unread.isEmpty else { return [entry] }
+        let isCredential = names.found.contains { name in
+          guard credentialLengths.contains(name.count) else { return false }
+          let text = unsafe String(decoding: bytes[name], as: UTF8.self)
+          return credentialNames.contains(text.lowercased())
+        }
+        return isCredential ? unsafe values(of: 2, in: bytes, entry).all : []
       }
-      guard names.contains(where: credentialNames.contains) else { return [] }
-      return unsafe values(of: 2, in: bytes, entry)
-    }
   }
 
-  /// The values of the fields with this number in a message of Protocol Buffers; one that is cut
-  /// off ends with the message.
+  /// The values of a field, and the rest behind what cannot be read.
+  private struct Values {
+    var found: [Range<Int>] = []
+    var unread: [Range<Int>] = []
+    var all: [Range<Int>] { found + unread }
+  }
+
+  /// The values of the fields with this number in a message of Protocol Buffers.
   private static func values(
     of number: UInt32, in bytes: UnsafeRawBufferPointer, _ message: Range<Int>
-  ) -> [Range<Int>] {
+  ) -> Values {
     let part = unsafe UnsafeRawBufferPointer(rebasing: bytes[message])
-    return unsafe part.withMemoryRebound(to: UInt8.self) { part -> [Range<Int>] in
+    return unsafe part.withMemoryRebound(to: UInt8.self) { part -> Values in
       var reader = unsafe ProtobufReader(control: part)
-      var found: [Range<Int>] = []
+      var values = Values()
       do throws(BodyError) {
         while let field = try reader.next() {
           guard field == number else {
             try reader.skip()
             continue
           }
-          var begin = reader.position
-          do throws(BodyError) {
-            found.append(try reader.bytesInPlace())
-          } catch {
-            // Behind its size, the rest may be the value, cut off.
-            while begin < part.count, unsafe part[begin] & 0x80 != 0 { begin += 1 }
-            found.append(min(begin + 1, part.count)..<part.count)
-            throw error
-          }
+          let value = try reader.bytesInPlace()
+          values.found.append(
+            message.lowerBound + value.lowerBound..<message.lowerBound + value.upperBound)
         }
       } catch {
-        // The rest is no field, or is cut off within another one.
+        values.unread = [message.lowerBound + reader.start..<message.upperBound]
       }
-      return found.map {
-        message.lowerBound + $0.lowerBound..<message.lowerBound + $0.upperBound
-      }
+      return values
     }
   }
 }

@@ -74,8 +74,8 @@
   /// What the ring holds now.
   package func snapshot() -> RecorderSnapshot {
     RecorderSnapshot(
-      segments: full.map { ($0, $0.used) } + [(segment, segmentSize - room)],
-      hasForgotten: hasForgotten, epoch: epoch, loop: loop)
+      full: full, last: segment, lastUsed: segmentSize - room, hasForgotten: hasForgotten,
+      epoch: epoch, loop: loop)
   }
 
   // MARK: Records
@@ -155,15 +155,18 @@
     }
   }
 
-  /// Notes that the body of the last record, which is a request, a response, a push or an item,
-  /// could not be encoded. Nothing is recorded between a command and its failure.
-  package func noteFailure() {
-    // The last record ends at `place`, and has at least two numbers.
-    let event = unsafe last.load(fromByteOffset: 2, as: UInt8.self)
-    let isRequest =
-      event == RecordedEvent.request.rawValue || event == RecordedEvent.streamRequest.rawValue
+  /// Notes that a body could not be encoded: that of the last record, if this is a request, a
+  /// response, a push or an item of the link. Its encoder may have used another link since.
+  package func noteFailure(of link: UInt32) {
+    // The last record is whole, and those of these events have at least two numbers.
+    let head = unsafe last.loadUnaligned(as: UInt64.self)
+    guard UInt32(truncatingIfNeeded: head >> 32) == link,
+      let event = RecordedEvent(rawValue: UInt8(truncatingIfNeeded: head >> 16)),
+      [.request, .streamRequest, .push, .respond, .sendItem].contains(event)
+    else { return }
+    let isRequest = event == .request || event == .streamRequest
     let flag = UInt64(RecordedFlags.failed.rawValue) << (isRequest ? 32 : 40)
-    let number = unsafe last.load(fromByteOffset: 24, as: UInt64.self)
+    let number = unsafe last.loadUnaligned(fromByteOffset: 24, as: UInt64.self)
     unsafe last.storeBytes(of: number | flag, toByteOffset: 24, as: UInt64.self)
   }
 

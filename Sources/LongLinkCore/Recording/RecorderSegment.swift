@@ -20,8 +20,11 @@
 /// What a recorder's ring holds at one time, which any thread can read. It is cheap to make: it
 /// shares the ring's segments.
 package struct RecorderSnapshot: Sendable {
-  /// The segments with their bytes in use, the oldest first.
-  let segments: [(segment: RecorderSegment, used: Int)]
+  /// The full segments, the oldest first, which the snapshot shares with the recorder until that
+  /// has another one; and the one that was being filled, with its bytes in use.
+  let full: [RecorderSegment]
+  let last: RecorderSegment
+  let lastUsed: Int
   /// Whether the ring has forgotten older records.
   package let hasForgotten: Bool
   /// The instant 0 of the loop's clock in nanoseconds since 1970.
@@ -45,8 +48,10 @@ package struct RecorderCursor {
 
   /// The next record, without moving; nil at the end. It is valid while the snapshot is.
   package mutating func peek() -> RecorderRecord? {
-    while index < snapshot.segments.count {
-      let (segment, used) = snapshot.segments[index]
+    while index <= snapshot.full.count {
+      let isLast = index == snapshot.full.count
+      let segment = isLast ? snapshot.last : snapshot.full[index]
+      let used = isLast ? snapshot.lastUsed : segment.used
       // Whole records fill the used bytes of a segment.
       if offset < used { return unsafe RecorderRecord(segment.bytes + offset) }
       index += 1

@@ -39,8 +39,11 @@ package struct RecordingWriter {
   }
 
   private struct PartialFrame {
-    var kept: [UInt8]
-    var leftOut: Int
+    var kept: [UInt8] = []
+    var leftOut = 0
+    /// When its last part was moved, and the epoch of the loop.
+    var instant: LinkInstant
+    let epoch: Int64
   }
 
   /// Begins a file. `names` are those of message types, in lines of type, blank and name; `links`
@@ -107,13 +110,16 @@ package struct RecordingWriter {
     let place = Place(
       loop: snapshot.loop, link: record.link, direction: isInput ? .received : .sent)
     record.forEachPart { part in
-      if part.begins { partial[place] = PartialFrame(kept: [], leftOut: 0) }
+      if part.begins {
+        partial[place] = PartialFrame(instant: record.instant, epoch: snapshot.epoch)
+      }
       // A frame whose beginning was forgotten is left out.
       guard partial[place] != nil else { return }
       partial[place]?.kept += part.kept
       partial[place]?.leftOut += part.leftOut
+      partial[place]?.instant = record.instant
       guard part.ends, let frame = partial.removeValue(forKey: place) else { return }
-      appendFrame(frame, place, at: record.instant, epoch: snapshot.epoch)
+      appendFrame(frame, place)
     }
   }
 
@@ -125,24 +131,22 @@ package struct RecordingWriter {
         < ($1.key.loop, $1.key.link, $1.key.direction.rawValue)
     }
     for (place, frame) in rest {
-      appendFrame(frame, place, at: LinkInstant(nanoseconds: lastTime), epoch: 0)
+      appendFrame(frame, place)
     }
     partial = [:]
   }
 
   // MARK: Packets
 
-  private mutating func appendFrame(
-    _ frame: PartialFrame, _ place: Place, at instant: LinkInstant, epoch: Int64
-  ) {
+  private mutating func appendFrame(_ frame: PartialFrame, _ place: Place) {
     var original = frame.kept.count + frame.leftOut
     if frame.kept.count >= NativeLayout.headerLength {
       let length = frame.kept[8..<12].reduce(0) { $0 << 8 | Int($1) }
       original = NativeLayout.headerLength + length
     }
     appendPacket(
-      .frames, link: place.link, place.direction, loop: place.loop, at: instant, epoch: epoch,
-      frame.kept, original: original)
+      .frames, link: place.link, place.direction, loop: place.loop, at: frame.instant,
+      epoch: frame.epoch, frame.kept, original: original)
   }
 
   private mutating func appendEvent(

@@ -259,8 +259,9 @@ extension Link {
 
   /// Closes the link at once.
   package func close(_ reason: CloseReason) {
-    let numbers = RecordedReason.encode(reason)
-    recorded(.close, at: loop.now, numbers.kind, numbers.value)
+    recorded(
+      .close, at: loop.now, RecordedReason.encode(reason).kind,
+      RecordedReason.encode(reason).value)
     core.close(reason)
     settle()
   }

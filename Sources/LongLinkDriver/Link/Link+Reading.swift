@@ -38,8 +38,9 @@ extension Link: TransportHandler {
   func failed(errno: Int32) {
     let reason: CloseReason =
       layer?.securityFailure.map { .securityFailed($0.code) } ?? .transport(errno)
-    let numbers = RecordedReason.encode(reason)
-    recorded(.failed, at: loop.now, numbers.kind, numbers.value)
+    recorded(
+      .failed, at: loop.now, RecordedReason.encode(reason).kind,
+      RecordedReason.encode(reason).value)
     core.failed(reason)
   }
 

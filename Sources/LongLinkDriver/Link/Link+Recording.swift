@@ -113,7 +113,7 @@ extension Link {
   /// Notes that the body of what was noted last could not be encoded.
   func recordedFailure() {
     #if Operations
-    withRecorder { $0.noteFailure() }
+    withRecorder { $0.noteFailure(of: recordedAs) }
     #endif
   }
 
