@@ -254,7 +254,7 @@ import Testing
   }
 
   @Test(arguments: [
-    OnceScope(principal: ""), OnceScope(principalHash: [1]), OnceScope(clientHash: []),
+    OnceScope(principal: ""), OnceScope(principalHash: [1]), OnceScope(clientHash: [1]),
   ])
   func `the records of every scope count, and give their room back`(_ scope: OnceScope) async throws
   {
