@@ -183,6 +183,34 @@ struct RecorderTests {
     }
   }
 
+  @Test("a frame is the same if its bytes come one by one", arguments: [false, true])
+  func drips(bodies: Bool) throws {
+    let plain = [
+      Self.frame(.request, serial: 100, metadata: [], body: [7, 8, 9]),
+      Self.frame(.response, serial: 100, metadata: [8, 100], body: [7, 8, 9]),
+      Self.frame(.push, serial: 1, body: [7, 8, 9]),
+    ]
+    for frames in [plain, Self.secretFrames] {
+      func kept(_ read: (Recorder) -> Void) throws -> [[UInt8]] {
+        let recorder = Self.recorder(bodies: bodies)
+        read(recorder)
+        return try Self.file(recorder).packets.compactMap { packet in
+          if case .frame(.received, let kept, _) = packet.content { kept } else { nil }
+        }
+      }
+      let stream = frames.flatMap(\.self)
+      let whole = try kept { Self.read(stream[...], stream.count, $0) }
+      let dripped = try kept { recorder in
+        for count in 1...stream.count {
+          let begin = Self.lastBoundary(frames, before: count - 1)
+          Self.read(stream[begin..<count], 1, recorder)
+        }
+      }
+      #expect(whole.count == frames.count)
+      #expect(dripped == whole)
+    }
+  }
+
   @Test("a large block is looked through once, however its bytes drip")
   func looksOnce() throws {
     // Thousands of fields that could be credentials, and then the body, a byte at a time.

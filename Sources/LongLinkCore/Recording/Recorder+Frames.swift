@@ -109,10 +109,14 @@ extension Recorder {
       if frame.end > range.lowerBound {
         let last = min(frame.end, range.upperBound)
         var keptEnd = frame.keptEnd
+        let body = offset + NativeLayout.headerLength
+        if range.lowerBound > body, range.lowerBound < frame.sizeEnd {
+          // The first byte of the metadata's size has come alone, and was not kept.
+          first = body
+        }
         if frame.mayHaveSecrets {
           // What can have secrets is kept when it is there completely, and not before: then they
           // are all known, and it is looked through once.
-          let body = offset + NativeLayout.headerLength
           if range.upperBound < frame.checkedEnd {
             keptEnd = body
           } else if range.lowerBound < frame.checkedEnd {
@@ -253,6 +257,8 @@ struct RecordedFrame {
   let end: Int
   /// The position behind the bytes that can have secrets: those of a hello, or metadata.
   let checkedEnd: Int
+  /// The position behind the size of the metadata; that of the body if there is none.
+  let sizeEnd: Int
   private let kind: UInt8
 
   /// The frame whose 16 bytes of head begin at `start`.
@@ -266,15 +272,14 @@ struct RecordedFrame {
     kind = byte & 0x3F
     end = start + NativeLayout.headerLength + Int(length)
     let body = start + NativeLayout.headerLength
-    var (kept, checked) = (body, body)
+    var (kept, checked, size) = (body, body, body)
     switch FrameKind(wire: kind) {
     case .request, .response, .push:
       if byte & 0x80 != 0 {
-        kept += 2
-        if bytes.count >= kept {
-          // Its two bytes are there.
-          kept += unsafe Int(bytes[body]) << 8 | Int(bytes[body + 1])
-        }
+        size += 2
+        // Until its two bytes are there, nothing is kept of the body.
+        if bytes.count < size { break }
+        kept = unsafe size + (Int(bytes[body]) << 8 | Int(bytes[body + 1]))
         checked = kept
       }
       if whole { kept = end }
@@ -294,6 +299,7 @@ struct RecordedFrame {
     }
     keptEnd = min(kept, end)
     checkedEnd = min(checked, end)
+    sizeEnd = min(size, end)
   }
 
   /// The size of a metadata block up to which it has no room for a credential: the shortest name of
